@@ -1,6 +1,7 @@
 -- Communication kernels matched across ranks into collectives, on a shared clock, with the waits of each rank.
 --
--- Computed once for all ranks of a run and materialized next to the tables; otherwise, the query computes the rows.
+-- The rows are computed once for all ranks of a run and materialized next to the tables. If they are not
+-- materialized, the query computes them.
 CREATE OR REPLACE VIEW matched_collectives AS
 -- Columns:
 --   run                      VARCHAR         Run name: one capture of one job.

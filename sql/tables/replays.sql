@@ -1,6 +1,7 @@
 -- Predicted time of a run in each scenario, from a replay of its operations along their dependencies.
 --
--- Computed once for all ranks of a run and stored next to the tables. A run that is not materialized has no rows.
+-- The rows are computed once for all ranks of a run and materialized next to the tables. A run that is not
+-- materialized has no rows.
 CREATE OR REPLACE VIEW replays AS
 -- Columns:
 --   run              VARCHAR         Run: one capture of one job.

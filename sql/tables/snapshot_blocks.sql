@@ -1,6 +1,6 @@
 -- Blocks of the segments of memory snapshots, in use or free.
 --
--- The blocks have the state in which they were when the snapshot was written.
+-- Rows show the state of the blocks when the snapshot was written.
 CREATE OR REPLACE VIEW snapshot_blocks AS
 -- Columns:
 --   run              VARCHAR          Run: one capture of one job.

@@ -2,7 +2,8 @@
 --
 -- The parts sum to the step or block.
 --
--- Computed once for all ranks of a run and materialized next to the tables; otherwise, the query computes the rows.
+-- The rows are computed once for all ranks of a run and materialized next to the tables. If they are not
+-- materialized, the query computes them.
 CREATE OR REPLACE VIEW step_parts AS
 -- Columns:
 --   run                   VARCHAR      Run name: one capture of one job.

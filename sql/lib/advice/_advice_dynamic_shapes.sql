@@ -1,4 +1,5 @@
--- Advice: at least a tenth of the matrix products, convolutions and attentions have shapes that no previous step had.
+-- Advice: at least a tenth of the matrix products, convolutions and attention calls have shapes that no previous step
+-- had.
 --
 -- Shapes are compared from the second step on, if there are at least three steps. New shapes must occur in more than
 -- half of these steps, so a smaller last batch does not count. The ceiling is the recompilation time, which the trace

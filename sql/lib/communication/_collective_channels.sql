@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib._collective_channels(
 --   channel       VARCHAR    Ranks of the channel, pair of ranks, group name, or stream number.
 --   full_pg_name  VARCHAR    Process group name, completed from the stream.
 --   member_ranks  INTEGER[]  All ranks of the group; NULL if unknown.
---   is_p2p        BOOLEAN    Whether the label is of a point-to-point operation.
+--   is_p2p        BOOLEAN    Whether the label belongs to a point-to-point operation.
 --   is_known      BOOLEAN    Whether the ranks are known.
 WITH
     _labels AS (

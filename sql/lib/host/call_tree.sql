@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO lib.call_tree(
 --   step           BIGINT           Profiler step.
 --   parent_id      BIGINT           event_id of the parent event.
 --   depth          INTEGER [count]  Number of events above; 0 at the top.
---   is_top         BOOLEAN          Whether it is a host event that no other event of its thread encloses.
+--   is_top         BOOLEAN          Whether the event is a host event that no other event of its thread encloses.
 WITH
     _host AS (
         SELECT h.run, h.rank, h.pid, h.tid, h.ts, h.dur, h.event_id, h.table_name, h.name, h.parent_id, h.depth, h.step

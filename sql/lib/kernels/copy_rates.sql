@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO lib.copy_rates(
 --   bytes              BIGINT [bytes]  Bytes copied or set.
 --   recorded_rate      BIGINT [1]      Recorded bandwidth [bytes/s]; NULL if not recorded.
 --   computed_rate      BIGINT [1]      bytes / dur [bytes/s]; NULL if the bytes are not recorded.
---   has_zero_duration  BOOLEAN         Whether it was recorded with a duration of 0.
+--   has_zero_duration  BOOLEAN         Whether the copy was recorded with a duration of 0.
 WITH
     _copies AS (
         SELECT

@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib._operator_models(
 --   model       VARCHAR   Formula: gemm, conv, attention, norm, softmax, elementwise, reduce, index, ….
 --   variant     VARCHAR   Variant of the formula.
 --   positions   BIGINT[]  Positions of the required arguments; their meaning depends on the formula.
---   is_wrapper  BOOLEAN   Whether it usually calls another operator that does the work.
+--   is_wrapper  BOOLEAN   Whether the operator usually calls another operator that does the work.
 WITH
     -- Names are listed, because one regular expression per formula would be compiled for each name, at 5 µs each.
     _models(namespace, names, model, variant, positions, is_wrapper) AS (

@@ -16,8 +16,8 @@ CREATE OR REPLACE MACRO lib._operator_work(
 -- Columns:
 --   call_id      BIGINT          Id of the call; calls without a formula have no row.
 --   model        VARCHAR         Name of the formula.
---   is_matrix    BOOLEAN         Whether it consists of matrix products: GEMM, convolution, attention.
---   is_wrapper   BOOLEAN         Whether it usually calls another operator that does the work.
+--   is_matrix    BOOLEAN         Whether the call consists of matrix products: GEMM, convolution, attention.
+--   is_wrapper   BOOLEAN         Whether the operator usually calls another operator that does the work.
 --   elem_type    VARCHAR         Data type of the computation: double, float, c10::BFloat16, …; NULL: unknown.
 --   flops        BIGINT [1]      Floating-point operations; NULL: unknown.
 --   moved_bytes  BIGINT [bytes]  Bytes read and written; NULL: unknown.

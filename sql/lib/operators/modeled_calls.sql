@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   kernel_count  BIGINT [count]    Number of kernels.
 --   device_ns     BIGINT [ns]       Total duration of these device operations.
 --   has_products  BOOLEAN           Whether the name of a kernel shows matrix products or attention.
---   is_matrix     BOOLEAN           Whether it consists of matrix products (GEMM, convolution, attention); NULL: unknown.
+--   is_matrix     BOOLEAN           Whether the call consists of matrix products (GEMM, convolution, attention); NULL: unknown.
 --   math_type     VARCHAR           Arithmetic type: bf16, tf32, fp32_vector, …; NULL: unknown.
 --   flops         BIGINT [1]        Floating-point operations; NULL: unknown.
 --   moved_bytes   BIGINT [bytes]    Bytes read and written; NULL: unknown.

@@ -31,8 +31,8 @@ CREATE OR REPLACE MACRO lib.iteration_calls(
 --   name                VARCHAR           Name of the operator, or why there is none.
 --   category            VARCHAR           Kind of work.
 --   device_ns           BIGINT [ns]       Duration of the call's kernels.
---   query_head_count    BIGINT [count]    Number of query heads of an attention; NULL if not recorded.
---   kv_head_count       BIGINT [count]    Number of key heads of an attention.
+--   query_head_count    BIGINT [count]    Number of query heads of the attention; NULL if not recorded.
+--   kv_head_count       BIGINT [count]    Number of key heads of the attention.
 --   kv_type             VARCHAR           Data type of the KV cache.
 --   max_flops           DOUBLE [1]        Floating-point operations, with full contexts unless windows are given; NULL: unknown.
 --   max_moved_bytes     DOUBLE [bytes]    Bytes read and written, under the same assumption.
