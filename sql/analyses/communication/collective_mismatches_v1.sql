@@ -5,7 +5,7 @@
 -- uneven batches) pairs each later collective with the wrong one. is_first marks the row to inspect; later rows of the
 -- group may be consequences. Element counts are compared only if the collective requires them to be equal. A trace
 -- without collective metadata has rows only for differing operator names. Flight Recorder dumps are compared by the
--- number of each collective in its group; collectives that a rank never entered are in hang.
+-- number of each collective in its group; see the hang analysis for collectives that a rank never entered.
 --
 -- Title: Collectives that differ between ranks (desync)
 -- Shown: rank, pg_name, differs_in, value, majority_value, majority_count, is_first, message
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   found_in        VARCHAR         Source of the collectives: trace or dump.
---   collective_id   BIGINT          collective_id in collectives; for dumps the number of the collective in its group.
+--   collective_id   BIGINT          collective_id in collectives; for dumps, the number of the collective in its group.
 --   rank            INTEGER         Rank that differs from the majority, or on which the collective is missing.
 --   step            BIGINT          Profiler step (of the other ranks if the collective is missing on this rank); NULL outside steps.
 --   pg_name         VARCHAR         Process group name.
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 --   is_first        BOOLEAN         Whether this is the first mismatch of its group; later ones may be consequences.
 --   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
---   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks; for dumps the Unix time of the first enqueueing.
+--   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks; for dumps, the Unix time at which the first rank enqueued it.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Finding and recommended next step.
 WITH

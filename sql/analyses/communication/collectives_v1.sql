@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   dur_ns               BIGINT [ns]     Duration.
 --   clock_correction_ns  BIGINT [ns]     Correction subtracted from the rank's clock.
 --   op_id                BIGINT          event_id of the operator that launched the kernel.
---   op_name              VARCHAR         Name of that operator.
+--   op_name              VARCHAR         Name of the launching operator.
 --   module               VARCHAR         Innermost nn.Module that encloses the launch.
 --   match_method         VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
 --   found_count          BIGINT [count]  Number of ranks on which the collective was found.
