@@ -66,7 +66,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
 --   wait_on_event               BIGINT          Event that a synchronization waits for.
 --   external_id                 BIGINT          External id, which links host operators and device activity.
---   source_stacks               VARCHAR         Stacks of the model code that was compiled into the kernel, as a JSON list of texts (inductor_trace_handler of PyTorch 2.14).
+--   source_stacks               VARCHAR         Stacks of the model code that was compiled into the kernel, as a JSON list of strings (inductor_trace_handler of PyTorch 2.14).
 SELECT
     x.run,
     x.rank,

@@ -1,4 +1,4 @@
--- One row per recording of a rank; several if they were joined into one run (ingest --join-spans).
+-- One row per recording of a rank; a rank has several if they were joined into one run (ingest --join-spans).
 --
 -- The time between two recordings belongs to none of them. The event at position p of traceEvents has the event_id
 -- first_event_id + p.

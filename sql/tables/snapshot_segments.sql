@@ -1,6 +1,7 @@
 -- Segments of memory snapshots: memory that PyTorch's allocator reserved from a device at once.
 --
--- Their state is that when the snapshot was written. Blocks of a segment are in snapshot_blocks.
+-- The segments have the state in which they were when the snapshot was written. Blocks of a segment are in
+-- snapshot_blocks.
 CREATE OR REPLACE VIEW snapshot_segments AS
 -- Columns:
 --   run              VARCHAR          Run: one capture of one job.

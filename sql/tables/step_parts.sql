@@ -2,8 +2,7 @@
 --
 -- The parts sum to the step or block.
 --
--- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
--- computes it.
+-- Computed once for all ranks of a run and materialized next to the tables; otherwise, the query computes the rows.
 CREATE OR REPLACE VIEW step_parts AS
 -- Columns:
 --   run                   VARCHAR      Run name: one capture of one job.

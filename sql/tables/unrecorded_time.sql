@@ -1,8 +1,8 @@
--- Time in which a device ran work that is not in the trace, and time at the start that may be idle or such work.
+-- Time during which a device ran work that is not in the trace, and time at the start that may be idle or such work.
 --
--- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
--- computes it. derived.unrecorded_time documents the rules and their evidence. The time is neither idle nor busy:
--- step_accounting reports it separately.
+-- Computed once for all ranks of a run and materialized next to the tables; otherwise, the query computes the rows.
+-- derived.unrecorded_time documents the rules and their evidence. The time is neither idle nor busy: step_accounting
+-- reports it separately.
 CREATE OR REPLACE VIEW unrecorded_time AS
 -- Columns:
 --   run           VARCHAR         Run name: one capture of one job.

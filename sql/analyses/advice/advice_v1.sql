@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO advice_v1(
 --   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of step time.
 --   step_saved_ns  DOUBLE [ns]     Upper bound of the saving per step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
---   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if none has a name.
+--   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if it has no name.
 --   event_count    BIGINT [count]  Number of events or gaps that the finding is based on.
 --   affected_ns    BIGINT [ns]     Total duration of these events or gaps.
 --   message_code   VARCHAR         Code of the message in the table messages.

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO collective_history_v1(
 --   pg_name            VARCHAR      Process group name.
 --   collective_seq_id  BIGINT       Number of the collective in the group; NULL for sends and receives.
 --   op                 VARCHAR      Operation with shape and type.
---   is_p2p             BOOLEAN      Whether the operation is a send or receive.
+--   is_p2p             BOOLEAN      Whether the operation is a send or a receive.
 --   state              VARCHAR      scheduled, started or completed, as far as the recorder knows.
 --   is_finished        BOOLEAN      Whether the operation ended.
 --   created_ns         BIGINT [ns]  Unix time when the host enqueued the operation.

@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO hang_v1(
 --   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
 --   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
 --   op                 VARCHAR       Operation that most waiting ranks entered, with shape and type.
---   is_p2p             BOOLEAN       Whether the operation is a send or receive.
+--   is_p2p             BOOLEAN       Whether the operation is a send or a receive.
 --   missing_ranks      VARCHAR       Ranks that never entered the operation, such as 3, 5-7.
 --   waiting_ranks      VARCHAR       Ranks that entered the operation but did not finish it.
 --   different_ranks    VARCHAR       Ranks that entered a different operation, size or type.

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO slow_links_v1(
 --   verdict       VARCHAR      slow, or suspected (too little data).
 --   odds          DOUBLE [1]   Probability that any link of the run looks like this by chance.
 --   ratio         DOUBLE [1]   Duration of the link's transfers as a multiple of the median of the others.
---   late_ns       BIGINT [ns]  Additional time of the link's transfers.
+--   late_ns       BIGINT [ns]  Time of the link's transfers beyond the median of the others.
 --   cost_ns       BIGINT [ns]  late_ns, limited to the exposed transfer time of the link's ranks.
 --   cost_pct      DOUBLE [%]   cost_ns as a share of the compared time.
 --   common_rank   INTEGER      Rank that is in all slow links of the run and in no normal link; NULL if there is none.

@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO what_if_faster_v1(
 --   part_kind         VARCHAR      class or kernel.
 --   part              VARCHAR      Name of the class or kernel.
 --   factor            DOUBLE [1]   Assumed duration, as a fraction of the recorded duration.
---   step_ns           BIGINT [ns]  Mean step of the host over the ranks, as recorded.
+--   step_ns           BIGINT [ns]  Mean host step time over the ranks, as recorded.
 --   replayed_step_ns  BIGINT [ns]  Predicted step time, shortened by the same share as the run.
 --   saved_pct         DOUBLE [%]   Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]   Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.

@@ -32,14 +32,14 @@ CREATE OR REPLACE MACRO what_if_v1(
 -- Columns:
 --   run               VARCHAR         Run name.
 --   scenario          VARCHAR         as recorded, no late rank, balanced, link at peers' speed, no transfer, no exposed communication, perfect overlap, uniform.
---   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
+--   step_ns           BIGINT [ns]     Mean host step time over the ranks, as recorded.
 --   replayed_step_ns  BIGINT [ns]     Predicted step time, shortened by the same share as the run.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
 --   saved_high_pct    DOUBLE [%]      Upper end of that interval, as a share of recorded_ns.
 --   bound             VARCHAR         upper: an upper bound of the saving; lower: a lower bound, because the trace lacks events or ranks, data sizes differ, or no host wait is recorded; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]     Time from the start of the first step to the last end on a device, over all recordings.
---   replayed_ns       BIGINT [ns]     The same in this scenario.
+--   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.
 --   saved_ns          BIGINT [ns]     Predicted saving.
 --   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Ranks that take part.

@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO comparability_v1(
     test_ranks INTEGER[] := NULL,
     -- Profiler steps of the test; NULL means the steps of the control.
     test_steps BIGINT[] := NULL,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:

@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO comparison_v1(
     test_ranks INTEGER[] := NULL,
     -- Profiler steps of the test; NULL means the steps of the control.
     test_steps BIGINT[] := NULL,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
@@ -63,10 +63,10 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   module_or_annotation  VARCHAR         nn.Module or annotation with the most of this time; NULL: none.
 --   control_step_count    BIGINT [count]  Number of steps of the control.
 --   test_step_count       BIGINT [count]  Number of steps of the test.
---   control_median_ns     DOUBLE [ns]     Median step of the control; NULL for parts and rows.
---   test_median_ns        DOUBLE [ns]     Median step of the test; NULL for parts and rows.
---   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
---   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
+--   control_median_ns     DOUBLE [ns]     Median step time of the control; NULL for parts and rows.
+--   test_median_ns        DOUBLE [ns]     Median step time of the test; NULL for parts and rows.
+--   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
+--   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
 SELECT p.control_run, p.test_run, c.*
 FROM lib.run_comparison(runs, ranks, steps, include_last_profiler_step, test_ranks, test_steps, renamed) AS c
 CROSS JOIN lib.compared_runs(runs) AS p

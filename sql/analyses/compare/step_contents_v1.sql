@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
 --   phase                 VARCHAR         Training phase: forward, backward or optimizer; NULL for idle time.
---   self_ns               BIGINT [ns]     Part of the step in this row; the rows of a step sum to its duration on the host.
+--   self_ns               BIGINT [ns]     Step time in this row; the rows of a step sum to its duration on the host.
 --   dur_ns                BIGINT [ns]     Total duration, overlapped or not; 0 for idle time.
 --   op_count              BIGINT [count]  Number of operations that started.
 SELECT c.*

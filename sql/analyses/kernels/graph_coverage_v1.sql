@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO graph_coverage_v1(
 --   match_method  VARCHAR         position: replay and graph have the same list of names; occurrence: the same names in a different order; alignment: names are missing or differ; count: the capture has no names; NULL: no capture explains the operation.
 --   graph_count   BIGINT [count]  Number of captured graphs; NULL without a match.
 --   replay_count  BIGINT [count]  Number of replays that contain operations of the row.
---   op_count      BIGINT [count]  Device operations.
+--   op_count      BIGINT [count]  Number of device operations.
 --   total_ns      BIGINT [ns]     Total duration of these operations.
 --   replayed_pct  DOUBLE [%]      total_ns as a share of the time of all replayed operations.
 --   device_pct    DOUBLE [%]      total_ns as a share of the time of all device operations.

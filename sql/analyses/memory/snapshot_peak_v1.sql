@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of last out-of-memory errors to include per device.
+    -- Number of most recent out-of-memory errors to include per device.
     last_ooms BIGINT := 1,
     -- Moment to show: peak, oom or end; NULL shows the peak and each out-of-memory error.
     only_moment VARCHAR := NULL

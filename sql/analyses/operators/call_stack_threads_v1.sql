@@ -29,8 +29,8 @@ CREATE OR REPLACE MACRO call_stack_threads_v1(
 --   rank             INTEGER         Rank of the process.
 --   tree_id          BIGINT          Number of the tree in the result: a thread, or a main thread with its backward threads.
 --   thread_id        BIGINT          Thread number in the result.
---   pid              BIGINT          Process id; NULL if recorded as a string.
---   tid              BIGINT          Thread id; NULL if recorded as a string.
+--   pid              BIGINT          Process id; NULL if the trace has a string instead of a number.
+--   tid              BIGINT          Thread id; NULL if the trace has a string instead of a number.
 --   label            VARCHAR         Role of the thread: main, backward or other.
 --   first_name       VARCHAR         Name of the thread's first event in this tree.
 --   event_count      BIGINT [count]  Number of host events of the thread in this tree.

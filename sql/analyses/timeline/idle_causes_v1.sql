@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   position       BIGINT [1]      Position by time on the rank; 1 is the longest.
 --   cause          VARCHAR         Cause of the idle time: data loading, synchronization, runtime call, host operator, module, python, annotation, no event (none open on the thread), device queue, unrecorded (not idle) or unknown (no launch in the trace).
 --   relation       VARCHAR         Relation to the idle time: cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
---   name           VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   name           VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the device is the cause.
 --   call           VARCHAR         Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module         VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
 --   idle_ns        BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).

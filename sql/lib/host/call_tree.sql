@@ -3,13 +3,13 @@
 --
 -- Rows are numbered in depth-first order, so everything below an event follows it without a gap. Sums over a subtree
 -- are window frames, and no stack depth needs recursion. An event opens its level, and the next row of the same or a
--- smaller depth closes the level. Openings and closings of one level alternate, so the next row after an opening in
--- its level is its closing.
+-- smaller depth closes the level. Openings and closings of one level alternate, so the next row of the same level
+-- after an opening is its closing.
 --
 -- Device activity is below the call that launched it; operations without a launch in the trace are in no tree.
 -- Autograd runs the backward pass on threads of its own. With joins_backward, their outermost events are attached
 -- below the enclosing annotation "## backward ##" of the main thread. Without such an annotation, they are attached
--- below its profiler step (HTA's rule, for any number of such threads).
+-- below the profiler step of the main thread (HTA's rule, for any number of such threads).
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,8 +1,8 @@
--- Memory blocks: each allocation with its free, as far as the recording contains both.
+-- Memory blocks: each allocation with its free, if the recording contains both.
 --
 -- Addresses are reused, so a free belongs to the previous allocation at its address. Inconsistent events (two
--- allocations or two frees in a row, a free of another size) become two blocks with one end lost each; nothing is
--- guessed. Each event is in exactly one block.
+-- allocations or two frees in a row, a free of a different size) become two blocks, each with one end missing;
+-- nothing is guessed. Each event is in exactly one block.
 --
 -- Status: stable
 -- Since: 0.1
@@ -32,11 +32,11 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   step           BIGINT          Profiler step of the allocation.
 --   free_op_id     BIGINT          event_id of the innermost operator that encloses the free.
 --   position       BIGINT [1]      Position of the allocation (otherwise of the free) among memory events with the same time.
---   gone_ts        BIGINT [ns]     Time of the next event at its address, after which the block no longer exists; NULL if there is none.
+--   gone_ts        BIGINT [ns]     Time of the next event at the block's address, after which the block no longer exists; NULL if there is none.
 --   gone_position  BIGINT [1]      Position of that event among memory events with the same time.
 --   gone_id        BIGINT          event_id of that event.
 WITH
-    -- One small number for four keys: a window over text keys takes twice as long.
+    -- One small number replaces the keys: a window over string keys takes twice as long.
     _lanes AS MATERIALIZED (
         SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.span, d.device_type, d.device)::INTEGER AS lane
         FROM (

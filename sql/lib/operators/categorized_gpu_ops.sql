@@ -1,7 +1,7 @@
--- Device activity in scope, with its launching operator and kind of work.
+-- Device activity in scope, with the launching operator and kind of work.
 --
--- The category comes from the operator, or from the kernel name if the operator does not show it. For communication,
--- it comes from the class.
+-- The category comes from the operator, or from the kernel name if the operator does not show the category. For
+-- communication, the category comes from the class.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,4 +1,5 @@
--- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or its name shows it.
+-- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or it has a backward
+-- name.
 --
 -- Status: stable
 -- Since: 0.1

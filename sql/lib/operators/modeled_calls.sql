@@ -1,9 +1,9 @@
 -- Operator calls on the device, one row each: kernel time, required work, and roofline time.
 --
 -- Only kernels of class computation are included. Kernels without an operator, or of operators without a formula,
--- also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix product. Float
--- is computed as TF32 if the kernel name shows it; if the name shows neither on a device with TF32, the peak is
--- unknown.
+-- also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix product.
+-- Products of floats count as TF32 if the kernel name shows TF32. If the name shows neither TF32 nor single precision
+-- on a device with TF32, the peak is unknown.
 --
 -- Status: stable
 -- Since: 0.1

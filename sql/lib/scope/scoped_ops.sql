@@ -1,8 +1,8 @@
 -- Host events and device activity of the requested runs, ranks and steps, for comparison by name.
 --
--- Includes scoped_host_events and all device activity with a possible duration, synchronizations too. A step contains
--- the device activity launched in it. Operations without a launch in the trace belong to no step, and are included
--- only if no steps are selected.
+-- Includes scoped_host_events and all device activity with a possible duration, even synchronizations. A step
+-- contains the device activity launched in it. Operations without a launch in the trace belong to no step, and are
+-- included only if no steps are selected.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Device operations of serving iterations: launched by the thread of an iteration, between its start and end.
 --
--- A graph replay includes all its operations.
+-- All operations of a graph replay are included.
 --
 -- Status: experimental
 -- Since: 0.1
