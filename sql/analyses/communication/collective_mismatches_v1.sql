@@ -2,10 +2,10 @@
 --
 -- A row is a rank whose collective, element type or number of elements differs from the majority, or a rank on which a
 -- collective is missing within its capture. Rank-dependent code (an all-reduce under if rank == 0, an early break,
--- uneven batches) pairs each later collective with the wrong one. is_first marks the row to inspect; later rows of the
--- group may be consequences. Element counts are compared only if the collective requires them to be equal. A trace
--- without collective metadata has rows only for differing operator names. Flight Recorder dumps are compared by the
--- number of each collective in its group; see the hang analysis for collectives that a rank never entered.
+-- uneven batches) pairs each later collective with the wrong collective. is_first marks the row to inspect; later rows
+-- of the group may be consequences. Element counts are compared only if the collective requires them to be equal. A
+-- trace without collective metadata has rows only for differing operator names. Flight Recorder dumps are compared by
+-- the number of each collective in its group; see the hang analysis for collectives that a rank never entered.
 --
 -- Title: Collectives that differ between ranks (desync)
 -- Shown: rank, pg_name, differs_in, value, majority_value, majority_count, is_first, message
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 --   value           VARCHAR         Collective that the rank runs; NULL if it is missing.
 --   majority_value  VARCHAR         Collective that most ranks run.
 --   majority_count  BIGINT [count]  Number of ranks in the majority.
---   is_first        BOOLEAN         Whether this is the first mismatch of its group; later ones may be consequences.
+--   is_first        BOOLEAN         Whether this is the first mismatch of its group; later mismatches may be consequences.
 --   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
 --   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks; for dumps, the Unix time at which the first rank enqueued it.

@@ -52,7 +52,7 @@ CREATE OR REPLACE MACRO collective_waits_v1(
 --   last_rank                INTEGER         Rank that started last.
 --   algbw_gbps               DOUBLE [GB/s]   Algorithm bandwidth: bytes / transfer_ns; NULL if either is unknown or 0.
 --   busbw_gbps               DOUBLE [GB/s]   Bus bandwidth: algbw_gbps times the nccl-tests factor of the collective; the load on the links.
---   link_peak_pct            DOUBLE [%]      busbw_gbps as a share of the peak bandwidth of the device's links; NULL if that is unknown.
+--   link_peak_pct            DOUBLE [%]      busbw_gbps as a share of the peak bandwidth of the device's links; NULL if the peak is unknown.
 --   spans_hosts              BOOLEAN         Whether the group spans several hosts; NULL if hosts are unknown.
 --   is_complete              BOOLEAN         Whether the collective was found on all ranks whose traces contain the group.
 --   is_startup               BOOLEAN         Whether this is the first collective of a rank in the capture.

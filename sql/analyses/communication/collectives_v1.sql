@@ -3,9 +3,9 @@
 --
 -- The kind of collective comes from the kernel's arguments, otherwise from the operator that launched it, otherwise
 -- from the kernel name. Rank lists that the profiler truncated are completed. Kernels are matched by sequence number
--- if that is consistent, otherwise by order, shifted by the number of collectives missing at the start of a capture
--- (match_method). An unmatched kernel has a collective_id of its own. Times are on the clock shared by all ranks;
--- clock_correction_ns is subtracted from the rank's clock.
+-- if the numbers are consistent, otherwise by order, shifted by the number of collectives missing at the start of a
+-- capture (match_method). An unmatched kernel has a collective_id of its own. Times are on the clock shared by all
+-- ranks; clock_correction_ns is subtracted from the rank's clock.
 --
 -- Title: Every collective of every rank
 -- Shown: rank, step, collective, dur_ns, bytes, pg_name, group_size, start_ns, stream, op_name

@@ -1,8 +1,8 @@
 -- Ranks that entered collectives late before the Flight Recorder dumps: one row per group and rank.
 --
--- The lateness of a rank in a collective is the time from the first rank's enqueueing to its own. It is measured over
--- the last collectives of the group that are in every dump of the group. Host clocks differ: if a rank is late by
--- nearly the same time in every collective, its clock may be wrong.
+-- The lateness of a rank in a collective is the time from when the first rank enqueued the collective to when the rank
+-- did. It is measured over the last collectives of the group that are in every dump of the group. Host clocks differ:
+-- if a rank is late by nearly the same time in every collective, its clock may be wrong.
 --
 -- Title: Late ranks before the dumps
 -- Shown: rank, collective_count, last_in_count, last_in_pct, mean_late_ns, max_late_ns, channel

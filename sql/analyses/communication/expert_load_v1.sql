@@ -32,8 +32,8 @@ CREATE OR REPLACE MACRO expert_load_v1(
 --   step              BIGINT          Profiler step; NULL for all steps together, and outside steps.
 --   rank              INTEGER         Rank of the process.
 --   collective_count  BIGINT [count]  Number of all-to-alls.
---   sent_bytes        BIGINT [bytes]  Bytes sent, including those to the rank itself; NULL unless all sizes are known.
---   received_bytes    BIGINT [bytes]  Bytes received, including those from the rank itself; NULL unless all sizes are known.
+--   sent_bytes        BIGINT [bytes]  Bytes sent, including bytes to the rank itself; NULL unless all sizes are known.
+--   received_bytes    BIGINT [bytes]  Bytes received, including bytes from the rank itself; NULL unless all sizes are known.
 --   sent_rows         BIGINT [1]      Rows (tokens) sent; NULL unless all split sizes are known.
 --   received_rows     BIGINT [1]      Rows (tokens) received; NULL unless all split sizes are known.
 --   load_count        BIGINT [count]  Number of all-to-alls found on all ranks of the group, with known sizes.

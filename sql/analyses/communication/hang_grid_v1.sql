@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO hang_grid_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of collectives per group to show, up to the stuck one.
+    -- Number of collectives per group to show, up to the stuck collective.
     last_count BIGINT := 12
 ) AS TABLE
 -- Columns:

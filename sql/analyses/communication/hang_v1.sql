@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO hang_v1(
 --   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered the operation.
 --   since              VARCHAR       since_ns as a string, UTC.
 --   frame              VARCHAR       Line of the user's program in which the lowest waiting rank entered the operation; NULL without stacks.
---   stack              VARCHAR       Complete stack of that call, from the innermost frame.
+--   stack              VARCHAR       Complete stack at this line, innermost frame first.
 --   culprit_op         VARCHAR       Last operation that the lowest culprit rank recorded, in any group.
 --   culprit_frame      VARCHAR       Line of the user's program that called culprit_op.
 --   mismatch_id        BIGINT        Number of the group's first collective at which ranks entered different operations; NULL if there is none.

@@ -2,8 +2,8 @@
 --
 -- In a block of time, own work, exposed transfer and exposed wait have the same sum on every rank. A straggler has
 -- more own work, and the other ranks wait for it. Each rank is compared, block by block, with its peers: the ranks of
--- its role and pipeline stage, or those of its role that collectives connect. Ranks of different roles are never
--- compared. Blocks are steps, or equal windows if there are no steps.
+-- its role and pipeline stage, or the ranks of its role to which collectives connect it. Ranks of different roles are
+-- never compared. Blocks are steps, or equal windows if there are no steps.
 --
 -- - straggler: more own work than its peers, and its peers wait for it, both by at least min_pct. Chance produces a
 --   false straggler in 6 of 1,000 jobs.

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO what_if_faster_v1(
 --   replayed_step_ns  BIGINT [ns]  Predicted step time, shortened by the same share as the run.
 --   saved_pct         DOUBLE [%]   Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]   Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
---   saved_high_pct    DOUBLE [%]   Upper end of that interval, as a share of recorded_ns.
+--   saved_high_pct    DOUBLE [%]   Upper end of the saving's 95 % interval, as a share of recorded_ns.
 --   bound             VARCHAR      lower: a lower bound of the saving, because the saving is interpolated, the trace lost events, or no host wait is recorded; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]  Time from the start of the first step to the last end on a device, over all recordings.
 --   replayed_ns       BIGINT [ns]  recorded_ns with the faster kernels.

@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   replayed_step_ns  BIGINT [ns]     Predicted step time, shortened by the same share as the run.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
---   saved_high_pct    DOUBLE [%]      Upper end of that interval, as a share of recorded_ns.
+--   saved_high_pct    DOUBLE [%]      Upper end of the saving's 95 % interval, as a share of recorded_ns.
 --   bound             VARCHAR         upper: an upper bound of the saving; lower: a lower bound, because the trace lacks events or ranks, data sizes differ, or no host wait is recorded; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]     Time from the start of the first step to the last end on a device, over all recordings.
 --   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.

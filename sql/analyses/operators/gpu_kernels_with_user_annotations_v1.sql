@@ -1,7 +1,7 @@
 -- Each kernel, copy and memset with the user annotation to which it belongs.
 --
--- The annotation is the innermost one around the launch, on the launching thread; profiler steps do not count as
--- annotations here. If no annotation encloses the launch, or the launch is not in the trace, the annotation is the
+-- The annotation is the innermost annotation around the launch, on the launching thread; profiler steps do not count
+-- as annotations here. If no annotation encloses the launch, or the launch is not in the trace, the annotation is the
 -- innermost of the profiler's spans around the operation on its stream; here, profiler steps count as annotations.
 -- Spans of several threads can cross on a stream, so a match by launch is more reliable.
 --

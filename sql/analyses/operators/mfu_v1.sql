@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   peak_ns          DOUBLE [ns]       Time that these products would take at the peak rate; NULL: unknown.
 --   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: efficiency of these kernels while they run.
 --   mfu_pct          DOUBLE [%]        peak_ns as a share of recorded_ns.
---   covered_pct      DOUBLE [%]        Share of computation_ns in kernels whose FLOPs are known, including those with none.
+--   covered_pct      DOUBLE [%]        Share of computation_ns in kernels whose FLOPs are known, including kernels without FLOPs.
 --   unknown_count    BIGINT [count]    Number of calls that are not covered.
 --   reason_code      VARCHAR           Code of the reason in the table messages.
 --   reason           VARCHAR           Why FLOPs are unknown for most of the uncovered time.
