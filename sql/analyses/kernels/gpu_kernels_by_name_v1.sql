@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
 --   mean_ns       DOUBLE [ns]     Mean duration.
 --   std_ns        DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
 --   median_ns     DOUBLE [ns]     Median duration.
---   class_pct     DOUBLE [%]      Share of the total duration of the rank and class; NULL if that is 0.
+--   class_pct     DOUBLE [%]      Share of the total duration of the rank and class; NULL if the total is 0.
 --   name_count    BIGINT [count]  Number of names in the row; 1, except for others.
 --   unmatched_ns  BIGINT [ns]     Part of sum_ns whose class is a default, because no metadata, category or rule determines it.
 WITH

@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   mean_ns        DOUBLE [ns]     Mean duration.
 --   min_ns         BIGINT [ns]     Shortest duration.
 --   max_ns         BIGINT [ns]     Longest duration.
---   graph_pct      DOUBLE [%]      Share of the total duration of the rank's operations inside graphs; NULL if that is 0.
+--   graph_pct      DOUBLE [%]      Share of the total duration of the rank's operations inside graphs; NULL if the total is 0.
 WITH
     told AS (
         SELECT unnest(map_entries(launch_stacks::JSON::MAP(VARCHAR, VARCHAR))) AS entry

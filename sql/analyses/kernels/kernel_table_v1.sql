@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   min_ns                      BIGINT [ns]     Shortest duration.
 --   max_ns                      BIGINT [ns]     Longest duration.
 --   std_ns                      DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
---   kernel_pct                  DOUBLE [%]      Share of the rank's total kernel duration; NULL if that is 0.
+--   kernel_pct                  DOUBLE [%]      Share of the rank's total kernel duration; NULL if the total is 0.
 --   blocks_per_sm_count         DOUBLE [count]  Mean blocks per multiprocessor; NULL if not recorded.
 --   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is recorded; NULL if sum_ns is 0.

@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO kernels_across_ranks_v1(
 --   rank_count    BIGINT [count]  Number of ranks with device activity, including ranks that did not run the kernel.
 --   kernel_count  BIGINT [count]  Number of launches on all ranks.
 --   sum_ns        BIGINT [ns]     Total duration on all ranks.
---   class_pct     DOUBLE [%]      Share of the total duration of the class; NULL if that is 0.
+--   class_pct     DOUBLE [%]      Share of the total duration of the class; NULL if the total is 0.
 --   mean_rank_ns  DOUBLE [ns]     Mean of the per-rank totals.
 --   min_rank_ns   BIGINT [ns]     Lowest total of any rank.
 --   min_rank      INTEGER         Rank with the lowest total.

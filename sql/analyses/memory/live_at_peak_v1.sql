@@ -106,7 +106,7 @@ WITH
     rests AS (
         SELECT
             p.*,
-            -- Memory that is never freed: the total at the start, minus the blocks of it that are freed later.
+            -- Memory that is never freed: the total at the start, minus the part that is freed later.
             greatest(0, w.before_bytes - coalesce(f.bytes, 0)) AS never_freed,
             p.peak - coalesce(s.bytes, 0) AS unseen
         FROM peaks AS p

@@ -11,7 +11,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph: parent, depth, height, num_kernels, kernel_dur_sum, kernel_span
--- Materialized: never; trees and threads are numbered through all runs
+-- Materialized: never; trees and threads are numbered across all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_v1(
     -- Runs to include; NULL means every run.

@@ -7,9 +7,9 @@
 -- known for attention.
 --
 -- The row all is the whole iteration. The roofline columns exclude calls without a known roofline; covered_pct is the
--- share of device_ns in all other calls. If the sizes of weights and cache are known from elsewhere, pass weight_bytes
--- and kv_token_bytes. A decode reads all weights and all contexts once, so max_memory_ns is then its time per token at
--- peak memory bandwidth.
+-- share of device_ns in all other calls. If the sizes of weights and cache are known from another source, pass
+-- weight_bytes and kv_token_bytes. A decode reads all weights and all contexts once, so max_memory_ns is then its time
+-- per token at peak memory bandwidth.
 --
 -- Title: Serving against the roofline
 -- Shown: rank, phase, category, device_ns, max_roofline_ns, peak_pct, covered_pct, max_memory_ns, reason

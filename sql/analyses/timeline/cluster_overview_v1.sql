@@ -58,8 +58,8 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   slow_count            BIGINT [count]  Number of steps in which the rank or its host is slow.
 --   step_count            BIGINT [count]  Number of steps of the rank in the comparison.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total in the step, on the device with the highest peak; NULL without memory events.
---   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total of that device in the step; NULL without memory events.
---   capacity_bytes        BIGINT [bytes]  Memory of that device.
+--   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total of the same device in the step; NULL without memory events.
+--   capacity_bytes        BIGINT [bytes]  Memory of the same device.
 --   peak_pct              DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.
 WITH
     known AS MATERIALIZED (

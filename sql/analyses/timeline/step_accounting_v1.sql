@@ -48,8 +48,8 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns in collectives whose wait time is unknown.
 --   undecided_ns          BIGINT [ns]  Part of idle_before_ns that is either idle or earlier work; the trace cannot decide.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts; the denominator of the shares.
---   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if that is 0.
---   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if that is 0.
+--   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if recorded_ns is 0.
+--   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 SELECT
     p.run,
     p.rank,

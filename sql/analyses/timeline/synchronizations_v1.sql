@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   idle_during_ns  BIGINT [ns]     Part of host_ns in which the device has no work.
 --   idle_after_ns   BIGINT [ns]     Device idle time caused by the calls, from when the queue drains until new work starts; excludes data loading and is at most the duration of each call.
 --   longest_ns      BIGINT [ns]     Longest idle_after_ns of one call.
---   event_id        BIGINT          event_id of that call, or of the longest call if none caused idle time.
+--   event_id        BIGINT          event_id of the call with longest_ns, or of the longest call if none caused idle time.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Explanation and recommended next step.
 WITH

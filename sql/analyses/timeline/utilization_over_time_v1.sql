@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO utilization_over_time_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Maximum number of buckets per run, plus one for each further recording; values below one return no rows.
+    -- Maximum number of buckets per run, plus one for each further recording; values below 1 return no rows.
     bucket_count BIGINT := 100
 ) AS TABLE
 -- Columns:
