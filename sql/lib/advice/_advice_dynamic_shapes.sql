@@ -1,4 +1,4 @@
--- Advice: at least a tenth of the matrix products, convolutions and attention calls have shapes that no previous step
+-- Advice: at least a tenth of matrix products, convolutions and attention calls have shapes that no previous step
 -- had.
 --
 -- Shapes are compared from the second step on, if there are at least three steps. New shapes must occur in more than

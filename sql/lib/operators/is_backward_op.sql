@@ -1,5 +1,4 @@
--- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or it has a backward
--- name.
+-- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or its name shows it.
 --
 -- Status: stable
 -- Since: 0.1
