@@ -1,6 +1,6 @@
 -- Match communication kernels across the ranks of a run into collectives, estimate clock offsets, and compute waits.
 --
--- The stages are macros of lib. In corrected time, a rank waits from its own start to the start of the last rank.
+-- Each stage is a macro of lib. In corrected time, a rank waits from its own start to the start of the last rank.
 --
 -- - collective_calls: identify the collective that each kernel runs.
 -- - collective_channels: assign each kernel to a channel, whose operations have the same order on all ranks.
@@ -125,8 +125,9 @@ WITH
         FROM items AS i
         GROUP BY i.lane_id
     ),
-    -- A wait is reliable only if end times agree within 50 us plus ten times the channel's usual spread, the latter
-    -- at most a quarter of its gaps. Collectives run by hosts give no information about the clocks of several hosts.
+    -- A wait is reliable only if end times agree within 50 us plus ten times the channel's usual spread, where the
+    -- latter is at most a quarter of the channel's usual gap. Collectives run by hosts give no information about the
+    -- clocks of several hosts.
     tolerances AS (
         SELECT
             g.lane_id,

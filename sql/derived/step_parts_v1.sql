@@ -1,5 +1,5 @@
--- Breakdown of each host step and each block of the common window by device activity; the parts sum to the step or
--- block.
+-- Breakdown of each host step, and of each block of the common window, by device activity; the parts sum to the step
+-- or block.
 --
 -- The common window reaches from the first to the last collective found on all ranks, on the shared clock. Its blocks
 -- have the same length on all ranks. Blocks tile the window: a step starts a new block at the median of its starts
@@ -44,7 +44,7 @@ WITH
         FROM steps AS s
         WHERE lib.is_requested(runs, s.run)
     ),
-    -- The ends of a send and its receive agree less exactly than those of a collective.
+    -- The ends of a send and its receive agree less exactly than the ends of a collective.
     meeting_kinds AS (
         SELECT p.run, p.span, bool_and(p.is_p2p) AS is_p2p
         FROM parts AS p

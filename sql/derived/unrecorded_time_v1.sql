@@ -1,6 +1,7 @@
--- Time in which a device ran work that is not in the trace, and time at the start that may be idle or such work.
+-- Time during which a device ran work that is not in the trace, and time at the start that may be idle or such work.
 --
--- Work is missing from before the recording began, where records were lost, and from after the recording ended.
+-- Work is missing if it was launched before the recording, if records were lost, or if it was still running when the
+-- recording ended.
 --
 -- No recorded operation runs in any of these intervals, and no two intervals of a rank overlap.
 --
@@ -14,9 +15,10 @@
 --   earlier, its queue time is unknown.
 -- - lost: ten or more consecutive kernel launches have no kernel, outside the capture of a graph. Their kernels ran
 --   after the operations launched before them, and before the operations launched after them.
--- - after: the same at the end of the recording, up to the end of the last device synchronization.
--- - undecided: the start of a recording that is not known to be unrecorded. It ends with the first launch, or the end
---   of the first synchronization with the whole device. The device was either idle or running earlier work.
+-- - after: the same as lost, but at the end of the recording, up to the end of the last device synchronization.
+-- - undecided: time at the start of a recording that is not known to be unrecorded. This time ends with the first
+--   launch, or at the end of the first synchronization with the whole device. The device was either idle or running
+--   earlier work.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Event ids during ingestion: the trace number above 40 bits for the position in the trace.
+-- Event ids during ingestion: the trace number, above 40 bits for the position in the trace.
 --
 -- A trace ingested alone has number 0. For such a trace, the numbering costs less than 1 % of CPU time.
 
@@ -36,8 +36,8 @@ CREATE OR REPLACE MACRO ranks_in_run(ranks, first_rank) AS
     END;
 
 -- name: end_in_run
--- A recorded sender or receiver as a rank of the run; other_id: the other end, own_rank: the recording rank in its
--- world.
+-- A recorded sender or receiver, converted to a rank of the run. other_id: the other end; own_rank: the recording
+-- rank in its own world.
 --
 -- If both ends are recorded and neither is the recording rank, they are positions in the group.
 CREATE OR REPLACE MACRO end_in_run(end_id, other_id, ranks, own_rank, first_rank) AS

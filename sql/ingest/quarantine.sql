@@ -15,7 +15,7 @@ CREATE OR REPLACE TABLE quarantined (
 );
 
 -- name: add_quarantined
--- A problem of the file itself, such as a truncated end.
+-- A problem with the file itself, such as a truncated end.
 INSERT INTO quarantined VALUES ($event_id, $byte_offset, $byte_count, $is_lost, $reason, $excerpt);
 
 -- name: flaws_of_batch
@@ -87,7 +87,7 @@ FROM offsets_found AS p
 SEMI JOIN pending_events AS a ON a.chunk = p.chunk AND a.position = p."position";
 
 -- name: quarantine_pending
--- Pending events with their offset, or that of their chunk if the file no longer exists.
+-- Pending events with their offset, or the offset of their chunk if the file no longer exists.
 INSERT INTO quarantined
 SELECT a.event_id, coalesce(p.byte_offset, a.chunk_offset), p.byte_count, true, a.reason, p.excerpt
 FROM pending_events AS a
@@ -101,9 +101,9 @@ ORDER BY q.byte_offset, q.event_id
 LIMIT 1;
 
 -- name: too_many_broken
--- Offset at which $limit more events were lost than read; NULL if never.
+-- Offset at which $limit more events had been lost than read; NULL if there is none.
 --
--- Counts up to each lost event by its number, so the result does not depend on chunks and batches.
+-- For each lost event, counts the events up to its position, so the result does not depend on chunks and batches.
 WITH
     lost AS (
         SELECT q.byte_offset, 2 * row_number() OVER (ORDER BY q.event_id) - q.event_id - 1 AS excess

@@ -1,7 +1,7 @@
 -- Staged tables: definition, row order and row counts.
 
 -- name: table_definition
--- Statement that recreates a staged table of the current rank without rows; an engine may contain several ranks at
+-- Statement that recreates a staged table of the current rank, without rows. An engine may contain several ranks at
 -- once.
 SELECT t.sql
 FROM duckdb_tables() AS t
@@ -9,7 +9,7 @@ WHERE t.table_name = $table_name AND t.database_name = current_database() AND t.
 
 -- name: out_of_order
 -- Staged tables whose rows are not in event order: events of reparsed chunks come at the end of their batch, and
--- Ascend's device activity at the end of all.
+-- Ascend's device activity comes at the end of the table.
 --
 -- Only tables that are written in stored order are checked. The engine numbers the rows of a table in insertion
 -- order.

@@ -1,8 +1,8 @@
 -- Node of an execution trace for each host operator and annotation of the requested ranks.
 --
--- A node matches an event with the same record function id. That is "Record function id" if the profile has it,
--- otherwise "External id", which was the same number in older versions. A node with that id but another name belongs
--- to another capture.
+-- A node matches an event with the same record function id. In the profile, that id is "Record function id" if
+-- present, otherwise "External id", which was the same number in older versions. A node with the same id but a
+-- different name belongs to a different capture.
 WITH
     nodes AS (
         SELECT

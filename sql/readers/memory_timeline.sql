@@ -1,6 +1,6 @@
--- Bytes in use by category after each instant of torch's raw memory timeline, parsed from its JSON text in $text.
+-- Bytes in use by category after each instant of torch's raw memory timeline, parsed from the JSON string in $text.
 --
--- The text is a list of [ns, action, bytes, category] with negative bytes for a release.
+-- The JSON is a list of [ns, action, bytes, category], with negative bytes for a release.
 --
 -- Memory allocated before the recording has a negative time; it is moved to the first positive time. As in HTA, a new
 -- row begins if the time differs from that of the previous event.

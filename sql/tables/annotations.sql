@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW annotations AS
 --   rank                  INTEGER          Rank of the process.
 --   event_id              BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts                    BIGINT [ns]      Start since the run's first event.
+--   ts                    BIGINT [ns]      Start, relative to the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
 --   pid                   BIGINT           Process id, or device for a device-side copy.
 --   tid                   BIGINT           Thread id, or stream for a device-side copy.

@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW attention_operators AS
 --   query_input  INTEGER [1]  Position of the queries among the inputs, from 0; NULL if the role is cache.
 --   key_input    INTEGER [1]  Position of the keys, or of the key cache.
 --   value_input  INTEGER [1]  Position of the values, or of the value cache.
---   source       VARCHAR      Where the engine defines the operator.
+--   source       VARCHAR      Source code in which the engine defines the operator.
 SELECT
     x.operator,
     x.role,

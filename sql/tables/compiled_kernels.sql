@@ -1,9 +1,9 @@
 -- Kernels that torch.compile or AOTInductor generated, as described by Inductor's files next to the trace.
 --
--- Read from kernel_information.json (AOTInductor with INDUCTOR_PROVENANCE=1), from
+-- The rows come from kernel_information.json (AOTInductor with INDUCTOR_PROVENANCE=1), from
 -- inductor_provenance_tracking_node_mappings.json and …_kernel_stack_traces.json (torch.compile with
 -- TORCH_COMPILE_DEBUG=1, or tlparse), and from torch._inductor.debug.get_kernel_information_jsons() written as JSON.
--- A kernel that the generated code calls twice has two rows. Without such a file there are no rows.
+-- A kernel that the generated code calls twice has two rows. Without such files, there are no rows.
 CREATE OR REPLACE VIEW compiled_kernels AS
 -- Columns:
 --   run                VARCHAR     Run: one capture of one job.
@@ -16,7 +16,7 @@ CREATE OR REPLACE VIEW compiled_kernels AS
 --   debug_handle       BIGINT [1]  Number of the call in the generated code.
 --   post_grad_nodes    VARCHAR     Nodes of the compiled graph that the kernel computes, as a JSON list.
 --   pre_grad_nodes     VARCHAR     Nodes of the captured graph from which post_grad_nodes stem, as a JSON list.
---   source_stacks      VARCHAR     Stacks of the model code from which post_grad_nodes stem, as a JSON list of texts.
+--   source_stacks      VARCHAR     Stacks of the model code from which post_grad_nodes stem, as a JSON list of strings.
 --   semantic_key       VARCHAR     Key of a library call, independent of the hardware (extern_semantic_key).
 SELECT
     x.run,

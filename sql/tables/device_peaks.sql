@@ -2,9 +2,9 @@
 --
 -- A built-in table, the same for every store: sql/tables/device_peaks.csv. If several patterns match the model name,
 -- the one with the lowest priority is used. Rates of a data type are for matrix products if the device has units for
--- them; fp64_vector and fp32_vector are for all other arithmetic. Rates are for accumulation in single precision,
--- which consumer cards run at half the rate of accumulation in half precision. Peaks that a vendor does not state, or
--- a device does not have, are NULL.
+-- matrix products; fp64_vector and fp32_vector are for all other arithmetic. Rates are for accumulation in single
+-- precision, which consumer cards run at half the rate of accumulation in half precision. Rates that the vendor does
+-- not state or the device does not support are NULL.
 CREATE OR REPLACE VIEW device_peaks AS
 -- Columns:
 --   priority            INTEGER [1]       Priority of the rule; the lowest decides.

@@ -1,6 +1,7 @@
 -- Nodes of PyTorch's execution traces (ExecutionTraceObserver): operators and annotations with their inputs and outputs.
 --
--- lib.execution_trace_events joins them to the events of the trace of the same rank. Each tensor is a row of et_tensors.
+-- lib.execution_trace_events joins the nodes to the events of the trace of the same rank. Each tensor is a row of
+-- et_tensors.
 CREATE OR REPLACE VIEW et_nodes AS
 -- Columns:
 --   run                    VARCHAR      Run: one capture of one job.
@@ -11,7 +12,7 @@ CREATE OR REPLACE VIEW et_nodes AS
 --   record_function_id     BIGINT       Id of the call (rf_id); 0 for nodes of the process and its threads.
 --   forward_node_id        BIGINT       node_id of the node's parent in the forward pass; 0: none.
 --   sequence_number        BIGINT       Autograd sequence number; -1: none.
---   record_scope           BIGINT [1]   Scope of the call, as torch numbers at::RecordScope: 0 function, 1 backward function, 7 user.
+--   record_scope           BIGINT [1]   Scope of the call, numbered as in at::RecordScope: 0 function, 1 backward function, 7 user.
 --   thread_number          BIGINT [1]   Thread, numbered from 1.
 --   forward_thread_number  BIGINT [1]   Thread of the forward pass; 0: none.
 --   op_schema              VARCHAR      Schema of the operator; NULL if it has none.

@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW events AS
 --   table_name  VARCHAR      Table with the event's other columns.
 --   category    VARCHAR      Category as a current Kineto name; NULL for memory events.
 --   name        VARCHAR      Name; empty if the event has none.
---   ts          BIGINT [ns]  Start since the run's first event.
+--   ts          BIGINT [ns]  Start, relative to the run's first event.
 --   dur         BIGINT [ns]  Duration; NULL for an instant.
 --   pid         BIGINT       Process id, or device.
 --   tid         BIGINT       Thread id, or stream.

@@ -6,12 +6,12 @@ CREATE OR REPLACE VIEW flows AS
 --   event_id       BIGINT       Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span           INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts             BIGINT [ns]  Time since the run's first event.
---   pid            BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
---   tid            BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
+--   pid            BIGINT       Process id; NULL if the trace has a string instead of a number (see event_args).
+--   tid            BIGINT       Thread id; NULL if the trace has a string instead of a number (see event_args).
 --   name           VARCHAR      Name of the arrow.
---   category       VARCHAR      Category of the arrow: ac2g, fwdbwd, ...
+--   category       VARCHAR      Category of the arrow, such as ac2g or fwdbwd.
 --   phase          VARCHAR      Phase: s (start), t (step) or f (end).
---   flow_id        VARCHAR      Id shared by the ends of an arrow; text, because some producers exceed 64 bits.
+--   flow_id        VARCHAR      Id shared by the ends of an arrow; a string, because some producers exceed 64 bits.
 --   binding_point  VARCHAR      e: the arrow binds to the enclosing event.
 SELECT
     x.run,

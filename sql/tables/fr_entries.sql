@@ -1,8 +1,8 @@
--- Operations of torch.distributed that the Flight Recorder of each rank recorded last before its dump.
+-- Last operations of torch.distributed that the Flight Recorder of each rank recorded before its dump.
 --
 -- A dump is a ring buffer: it contains the last 2,000 operations of the job, or as many as TORCH_FR_BUFFER_SIZE
--- states. Entries of a group belong to the same collective if they have the same collective_seq_id; sends and receives
--- are matched by order. Times are Unix times on the clock of each host.
+-- specifies. Entries of a group belong to the same collective if they have the same collective_seq_id; sends and
+-- receives are matched by order. Times are Unix times on the clock of each host.
 CREATE OR REPLACE VIEW fr_entries AS
 -- Columns:
 --   run                VARCHAR    Run: one capture of one job.
@@ -16,8 +16,8 @@ CREATE OR REPLACE VIEW fr_entries AS
 --   op_id              BIGINT     Number of the operation in its group, including operations inside coalesced ones.
 --   backend            VARCHAR    Communication library: nccl, gloo, ….
 --   op                 VARCHAR    Operation: all_reduce, send, ….
---   src_group_rank     INTEGER [1]  Rank within the group that sends; NULL for collectives.
---   dst_group_rank     INTEGER [1]  Rank within the group that receives; NULL for collectives.
+--   src_group_rank     INTEGER [1]  Sending rank, numbered within the group; NULL for collectives.
+--   dst_group_rank     INTEGER [1]  Receiving rank, numbered within the group; NULL for collectives.
 --   input_sizes        VARCHAR    Shapes of the inputs as JSON: [[1024]].
 --   input_types        VARCHAR    Types of the inputs as JSON: ["Float"].
 --   output_sizes       VARCHAR    Shapes of the outputs as JSON.

@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   rank                        INTEGER         Rank of the process.
 --   event_id                    BIGINT          Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                        INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts                          BIGINT [ns]     Start since the run's first event.
+--   ts                          BIGINT [ns]     Start, relative to the run's first event.
 --   dur                         BIGINT [ns]     Recorded duration.
 --   is_suspect                  BOOLEAN         Whether the duration is impossible: negative, or ending more than a second after the recording. Analyses exclude such operations.
 --   kind                        VARCHAR         Kind of hardware activity: kernel, memcpy, memset or sync.
@@ -66,7 +66,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
 --   wait_on_event               BIGINT          Event that a synchronization waits for.
 --   external_id                 BIGINT          External id, which links host operators and device activity.
---   source_stacks               VARCHAR         Stacks of the model code that was compiled into the kernel, as a JSON list of texts (inductor_trace_handler of PyTorch 2.14).
+--   source_stacks               VARCHAR         Stacks of the model code that was compiled into the kernel, as a JSON list of strings (inductor_trace_handler of PyTorch 2.14).
 SELECT
     x.run,
     x.rank,

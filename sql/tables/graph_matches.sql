@@ -1,15 +1,15 @@
--- Device operations of graph replays that are joined with a capture: the launch that put each into its graph.
+-- Device operations of graph replays, joined with the captured launch that put each operation into its graph.
 --
--- A replay is one call that starts many operations, so the trace does not show the operator of each. The operators ran
--- when the graph was captured, in a separate trace (hta-sql ingest --captures). Operations without a matching capture
--- have no row.
+-- A replay is one call that starts many operations, so the trace does not show the operator of each operation. The
+-- operators ran when the graph was captured, in a separate trace (hta-sql ingest --captures). Operations without a
+-- matching capture have no row.
 CREATE OR REPLACE VIEW graph_matches AS
 -- Columns:
 --   run               VARCHAR          Run: one capture of one job.
 --   rank              INTEGER          Rank of the process.
 --   event_id          BIGINT           event_id of the device operation in gpu_ops.
 --   span              INTEGER          Recording of the rank; 0 if there is only one (see rank_spans).
---   match_method      VARCHAR          position: replay and graph have the same list of names; occurrence: the same names in another order; alignment: names are missing or differ; count: the capture has no names, but the same number of launches.
+--   match_method      VARCHAR          position: replay and graph have the same list of names; occurrence: the same names in a different order; alignment: names are missing or differ; count: the capture has no names, but the same number of launches.
 --   source            VARCHAR          Trace with the capture.
 --   graph_number      INTEGER [1]      Number of the graph in that trace, from 0 in capture order.
 --   node_number       INTEGER [1]      Position of the launch in the graph, from 0.

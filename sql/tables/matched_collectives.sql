@@ -1,7 +1,7 @@
 -- Communication kernels matched across ranks into collectives, on a shared clock, with the waits of each rank.
 --
--- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
--- computes it.
+-- The rows are computed once for all ranks of a run and materialized next to the tables. If they are not
+-- materialized, the query computes them.
 CREATE OR REPLACE VIEW matched_collectives AS
 -- Columns:
 --   run                      VARCHAR         Run name: one capture of one job.
@@ -23,25 +23,25 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   seq                      BIGINT          Sequence number of the collective in its process group.
 --   src_rank                 BIGINT          Recorded sending rank of a point-to-point operation.
 --   dst_rank                 BIGINT          Recorded receiving rank of a point-to-point operation.
---   on_host                  BOOLEAN         Whether gloo ran it on the host; event_id is then that of an annotation.
+--   on_host                  BOOLEAN         Whether gloo ran the collective on the host; event_id is then that of an annotation.
 --   device                   BIGINT          Device number.
 --   stream                   BIGINT          Device stream.
 --   step                     BIGINT          Profiler step of the launch, or of the operation's start without a launch; NULL outside steps.
 --   in_last_step             BOOLEAN         Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   op_id                    BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id                BIGINT          event_id of the innermost nn.Module call that encloses the launch.
---   ts                       BIGINT [ns]     Start since the run's first event.
+--   ts                       BIGINT [ns]     Start, relative to the run's first event.
 --   dur                      BIGINT [ns]     Duration.
 --   channel_id               BIGINT          Number of the channel, whose operations have the same order on all its ranks; from 1 in each run.
 --   channel                  VARCHAR         Ranks of the channel, the pair of a point-to-point operation, the group name, or the stream.
 --   member_ranks             VARCHAR         All ranks of the group as JSON, completed; NULL if unknown.
---   is_p2p                   BOOLEAN         Whether it is a point-to-point operation.
+--   is_p2p                   BOOLEAN         Whether the collective is a point-to-point operation.
 --   rank_count               BIGINT [count]  Number of ranks whose traces contain the channel.
 --   found_count              BIGINT [count]  Number of ranks on which the collective was found.
 --   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
 --   match_margin             DOUBLE [1]      How much worse the next best shift fits, as a logarithm; NULL if there is no other shift.
---   is_complete              BOOLEAN         Whether it was found on all ranks that have the channel, and these are at least two.
---   is_startup               BOOLEAN         Whether it is the first collective of a rank in the capture, so the cause of its start time is not recorded.
+--   is_complete              BOOLEAN         Whether the collective was found on all ranks that have the channel, which are at least two.
+--   is_startup               BOOLEAN         Whether this is the first collective of a rank in the capture, so the cause of its start time is not recorded.
 --   clock_correction_ns      BIGINT [ns]     Correction subtracted from the rank's clock: recorded time is start_ns + clock_correction_ns.
 --   start_ns                 BIGINT [ns]     Start on the clock shared by all ranks.
 --   end_ns                   BIGINT [ns]     End on the clock shared by all ranks.
@@ -50,7 +50,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   end_spread_ns            BIGINT [ns]     Time from the first to the last end, which bounds the error of the wait.
 --   is_last                  BOOLEAN         Whether the rank started last.
 --   ended_before_last_start  BOOLEAN         Whether a rank ended before the last one started.
---   end_times_match          BOOLEAN         Whether the end times are as close together as usual in the channel.
+--   end_times_match          BOOLEAN         Whether the end times are as close together as is usual in the channel.
 --   clock_domain             VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   clock_reference_rank     INTEGER         Reference rank of the clock.
 --   clock_offset_ns          DOUBLE [ns]     How far the rank's clock is ahead of the reference in the middle of the capture.

@@ -6,8 +6,8 @@ CREATE OR REPLACE VIEW memory_events AS
 --   event_id               BIGINT          Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                   INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                     BIGINT [ns]     Time since the run's first event.
---   pid                    BIGINT          Process id; NULL if the trace has text instead of a number (see event_args).
---   tid                    BIGINT          Thread id; NULL if the trace has text instead of a number (see event_args).
+--   pid                    BIGINT          Process id; NULL if the trace has a string instead of a number (see event_args).
+--   tid                    BIGINT          Thread id; NULL if the trace has a string instead of a number (see event_args).
 --   device_type            INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                 BIGINT          Device number; -1: CPU.
 --   addr                   BIGINT          Memory address.

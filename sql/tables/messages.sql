@@ -2,7 +2,7 @@
 --
 -- A built-in table, the same for every store: the CSV files in sql/messages, one per topic. An analysis returns the
 -- code, and lib.message_text fills numbers and names into the template. Sentences can be corrected without a new
--- version of an analysis, because the wording is not part of its definition.
+-- version of an analysis, because the wording is not part of the definition of the analysis.
 CREATE OR REPLACE VIEW messages AS
 -- Columns:
 --   code     VARCHAR  Message code: analysis and finding, such as advice.conv_bias.

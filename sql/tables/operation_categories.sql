@@ -1,8 +1,8 @@
--- Categories of work by the names of operators and kernels.
+-- Rules that assign operators and kernels to categories of work by name.
 --
 -- A built-in table, the same for every store: sql/tables/operation_categories.csv. If several patterns match, the one
--- with the lowest priority decides. Kernel names are used if the operator does not show the category: code of
--- compilers or other libraries, or launches outside operators.
+-- with the lowest priority decides. Kernel names are used if the operator does not show the category, as for code
+-- from compilers or other libraries, or for launches outside operators.
 CREATE OR REPLACE VIEW operation_categories AS
 -- Columns:
 --   priority  INTEGER [1]  Priority of the rule; the lowest decides.

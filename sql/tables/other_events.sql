@@ -5,10 +5,10 @@ CREATE OR REPLACE VIEW other_events AS
 --   rank      INTEGER      Rank of the process.
 --   event_id  BIGINT       Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts        BIGINT [ns]  Start since the run's first event.
+--   ts        BIGINT [ns]  Start, relative to the run's first event.
 --   dur       BIGINT [ns]  Recorded duration.
---   pid       VARCHAR      Process id as text.
---   tid       VARCHAR      Thread id as text.
+--   pid       VARCHAR      Process id as a string.
+--   tid       VARCHAR      Thread id as a string.
 --   name      VARCHAR      Name of the event.
 --   category  VARCHAR      Category; NULL if there is none.
 --   phase     VARCHAR      Phase: X (complete), i (instant), M (metadata), ...

@@ -5,10 +5,10 @@ CREATE OR REPLACE VIEW python_calls AS
 --   rank                  INTEGER          Rank of the process.
 --   event_id              BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts                    BIGINT [ns]      Start since the run's first event.
+--   ts                    BIGINT [ns]      Start, relative to the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
---   pid                   BIGINT           Process id; NULL if the trace has text instead of a number (see event_args).
---   tid                   BIGINT           Thread id; NULL if the trace has text instead of a number (see event_args).
+--   pid                   BIGINT           Process id; NULL if the trace has a string instead of a number (see event_args).
+--   tid                   BIGINT           Thread id; NULL if the trace has a string instead of a number (see event_args).
 --   name                  VARCHAR          file(line): function, or nn.Module: Name_0.
 --   parent_id             BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth                 INTEGER [count]  Number of enclosing events.

@@ -1,4 +1,4 @@
--- One row per recording of a rank; several if they were joined into one run (ingest --join-spans).
+-- One row per recording of a rank; a rank has several if they were joined into one run (ingest --join-spans).
 --
 -- The time between two recordings belongs to none of them. The event at position p of traceEvents has the event_id
 -- first_event_id + p.
@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW rank_spans AS
 --   base_time_ns    BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time of the file's zero.
 --   first_ts        BIGINT [ns]     Time of the first event on the file's own clock.
 --   start_ns        BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
---   offset_ns       BIGINT [ns]     Start of the recording since the run's first event.
+--   offset_ns       BIGINT [ns]     Start of the recording, relative to the run's first event.
 --   dur             BIGINT [ns]     Time from the first event of the recording to its last end.
 --   event_count     BIGINT [count]  Number of events in the file.
 --   first_event_id  BIGINT          event_id of the first event in the file.

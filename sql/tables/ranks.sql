@@ -1,14 +1,14 @@
 -- One row per rank: its file, its clock, and what its profiler recorded.
 --
--- For a rank with several recordings, the file and clock are those of the first; the others are in rank_spans. (run,
--- rank) is the key of a process in every table, whatever its role.
+-- For a rank with several recordings, the file and clock are those of the first recording; rank_spans has all
+-- recordings. (run, rank) is the key of a process in every table, whatever its role.
 CREATE OR REPLACE VIEW ranks AS
 -- Columns:
 --   run                   VARCHAR         Run name: one capture of one job.
 --   rank                  INTEGER         Rank of the process.
 --   source                VARCHAR         Path of the trace file.
 --   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
---   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; given at the ingest, stated in distributedInfo, or in the names of the files; NULL if there is none.
+--   role                  VARCHAR         Role of the process in a job with several roles, such as trainer or generator: given when ingesting, stated in distributedInfo, or part of the file names; NULL if there is none.
 --   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, otherwise by rank; NULL without a role.
 --   first_rank            INTEGER         Rank in the run of the role's rank 0; not 0 if several roles count their ranks from 0.
 --   stated_rank           BIGINT          Rank recorded in distributedInfo.
@@ -26,13 +26,13 @@ CREATE OR REPLACE VIEW ranks AS
 --   base_time_ns          BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time of the file's zero.
 --   first_ts              BIGINT [ns]     Time of the first event on the file's own clock.
 --   start_ns              BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
---   offset_ns             BIGINT [ns]     Start of the rank since the run's first event.
---   dur                   BIGINT [ns]     Time from the first event to the last end; for several recordings their sum, without the time between them.
---   event_count           BIGINT [count]  Number of events in its files.
+--   offset_ns             BIGINT [ns]     Start of the rank, relative to the run's first event.
+--   dur                   BIGINT [ns]     Time from the first event to the last end; for several recordings, the sum of their durations.
+--   event_count           BIGINT [count]  Number of events in the rank's files.
 --   drops_last_step       BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   metadata              VARCHAR         All top-level keys of the file except the events, as JSON.
 --   missing_columns       VARCHAR         Columns missing from the rank's files because an older version wrote them; NULL until the rank is ingested again.
---   definitions_changed   BOOLEAN         Whether the rank was ingested with the definitions of an older version, so that ingesting the same traces reads them again.
+--   definitions_changed   BOOLEAN         Whether the rank was ingested with the definitions of an older version, so that ingesting the same traces again rereads them.
 SELECT
     x.run,
     x.rank,

@@ -1,28 +1,28 @@
--- One row per run (one capture of one job) with its properties, read without opening the files of ranks.
+-- One row per run (one capture of one job) with its properties. Queries do not open the files of ranks.
 --
--- Tags of the run can supply properties that traces do not record: git_sha, framework. They take precedence over the
--- traces.
+-- Tags of the run can supply properties that traces do not record, such as git_sha and framework. Tags take
+-- precedence over traces.
 CREATE OR REPLACE VIEW runs AS
 -- Columns:
 --   run              VARCHAR         Run name: one capture of one job.
 --   rank_count       BIGINT [count]  Number of ranks in the store.
 --   world_size       BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.
 --   start_ns         BIGINT [ns]     Time of the first event of all ranks; Unix time if the traces have a base time.
---   dur              BIGINT [ns]     Time from the first event of any rank to the last end of any; excludes the time between recordings.
+--   dur              BIGINT [ns]     Time from the first event of any rank to the last end of any rank; excludes the time between recordings.
 --   event_count      BIGINT [count]  Number of events of all ranks.
 --   drops_last_step  BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   step_count       BIGINT [count]  Number of distinct profiler steps of the host.
 --   captured_at      VARCHAR         Time of the first event, UTC: 2026-01-31 23:59:59; NULL if no trace has a base time.
---   ingested_at      VARCHAR         Time at which the last of its traces was ingested, UTC.
+--   ingested_at      VARCHAR         Time at which the last trace of the run was ingested, UTC.
 --   device_names     VARCHAR         Device models, separated by commas; NULL if not recorded.
 --   host_count       BIGINT [count]  Number of distinct hosts; NULL if not recorded.
---   host_name        VARCHAR         First recorded host name in the order of ranks.
+--   host_name        VARCHAR         Host name of the first rank that records one.
 --   framework        VARCHAR         Profiled framework with version, such as torch 2.9.1; NULL if neither a trace nor a tag states it.
 --   git_sha          VARCHAR         Commit that the job ran; NULL if neither a trace nor a tag states it.
 --   backend          VARCHAR         Communication backend.
 --   nccl_version     VARCHAR         NCCL version.
 --   tags             VARCHAR         All tags as a JSON object; run_tags has one row per tag.
---   size_bytes       BIGINT [bytes]  Size of the Parquet files of its ranks, without derived tables.
+--   size_bytes       BIGINT [bytes]  Size of the Parquet files of the run's ranks, without derived tables.
 SELECT
     r.run,
     count(DISTINCT r.rank) AS rank_count,

@@ -5,12 +5,12 @@ CREATE OR REPLACE VIEW runtime_calls AS
 --   rank           INTEGER          Rank of the process.
 --   event_id       BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span           INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts             BIGINT [ns]      Start since the run's first event.
+--   ts             BIGINT [ns]      Start, relative to the run's first event.
 --   dur            BIGINT [ns]      Recorded duration.
---   pid            BIGINT           Process id; NULL if the trace has text instead of a number (see event_args).
---   tid            BIGINT           Thread id; NULL if the trace has text instead of a number (see event_args).
+--   pid            BIGINT           Process id; NULL if the trace has a string instead of a number (see event_args).
+--   tid            BIGINT           Thread id; NULL if the trace has a string instead of a number (see event_args).
 --   name           VARCHAR          Name of the called function.
---   category       VARCHAR          Category in the trace: cuda_runtime, cuda_driver, ...
+--   category       VARCHAR          Category in the trace, such as cuda_runtime or cuda_driver.
 --   correlation    BIGINT           Correlation id, which links a call to the operations that it launched.
 --   parent_id      BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth          INTEGER [count]  Number of enclosing events.

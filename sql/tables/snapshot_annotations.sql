@@ -6,8 +6,8 @@ CREATE OR REPLACE VIEW snapshot_annotations AS
 --   annotation_id  BIGINT           Position in the snapshot.
 --   device         BIGINT           Device number in the process.
 --   stage          VARCHAR          START or END.
---   name           VARCHAR          Annotation.
---   time_ns        BIGINT [ns]      Unix time.
+--   name           VARCHAR          Name of the annotation.
+--   time_ns        BIGINT [ns]      Unix time of the start or end.
 SELECT
     x.run,
     x.rank,

@@ -1,6 +1,6 @@
 -- Blocks of the segments of memory snapshots, in use or free.
 --
--- Their state is that when the snapshot was written.
+-- Rows show the state of the blocks when the snapshot was written.
 CREATE OR REPLACE VIEW snapshot_blocks AS
 -- Columns:
 --   run              VARCHAR          Run: one capture of one job.
@@ -12,7 +12,7 @@ CREATE OR REPLACE VIEW snapshot_blocks AS
 --   address          BIGINT [1]       Address of the first byte.
 --   bytes            BIGINT [bytes]   Size of the block, rounded by the allocator.
 --   requested_bytes  BIGINT [bytes]   Requested size; the block's size if unknown.
---   state            VARCHAR          active_allocated (in use), active_pending_free or active_awaiting_free (freed, another stream may still use it), inactive (free).
+--   state            VARCHAR          active_allocated (in use), active_pending_free or active_awaiting_free (freed, but another stream may still use the block), inactive (free).
 --   stack_id         BIGINT           Stack that allocated the block, in snapshot_frames; NULL if unknown.
 SELECT
     x.run,

@@ -1,11 +1,12 @@
 -- Rules that assign memory to categories by the frames of the stack that allocated it.
 --
 -- A built-in table, the same for every store: sql/tables/snapshot_categories.csv. The innermost frame that matches a
--- rule decides; if several rules match, the one with the lowest priority. Stacks without a matching rule are unknown.
+-- rule decides; if it matches several rules, the rule with the lowest priority decides. The category of stacks
+-- without a matching rule is unknown.
 CREATE OR REPLACE VIEW snapshot_categories AS
 -- Columns:
 --   priority  INTEGER [1]  Priority of the rule; the lowest decides.
---   part      VARCHAR      file, function or file:function: part of a frame that the pattern is searched in.
+--   part      VARCHAR      Part of a frame in which the pattern is searched: file, function or file:function.
 --   pattern   VARCHAR      Regular expression.
 --   category  VARCHAR      parameters, gradients, activations, optimizer, sharding or communication.
 --   source    VARCHAR      Source of the rule.

@@ -14,8 +14,8 @@ CREATE OR REPLACE VIEW snapshot_events AS
 --   address            BIGINT [1]       Address of the block or segment; NULL for oom.
 --   bytes              BIGINT [bytes]   Size of the block or segment; for oom, the requested size.
 --   device_free_bytes  BIGINT [bytes]   Free memory of the device, as stated by an oom event; NULL for other events.
---   compile_context    VARCHAR          Code that torch.compile was compiling; NULL if none.
---   user_metadata      VARCHAR          Text of torch._C._accelerator_setUserMetadata; NULL if none.
+--   compile_context    VARCHAR          Code that torch.compile was compiling; NULL if there is none.
+--   user_metadata      VARCHAR          String set with torch._C._accelerator_setUserMetadata; NULL if there is none.
 --   stack_id           BIGINT           Stack of the call, in snapshot_frames; NULL if unknown.
 SELECT
     x.run,

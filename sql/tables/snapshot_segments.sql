@@ -1,6 +1,6 @@
 -- Segments of memory snapshots: memory that PyTorch's allocator reserved from a device at once.
 --
--- Their state is that when the snapshot was written. Blocks of a segment are in snapshot_blocks.
+-- Rows show the state of the segments when the snapshot was written. Blocks of a segment are in snapshot_blocks.
 CREATE OR REPLACE VIEW snapshot_segments AS
 -- Columns:
 --   run              VARCHAR          Run: one capture of one job.

@@ -6,8 +6,8 @@ CREATE OR REPLACE VIEW stacks AS
 -- Columns:
 --   run              VARCHAR          Run name: one capture of one job.
 --   rank             INTEGER          Rank of the process.
---   stack_id         BIGINT           event_id of the first event with this stack. Ranks with over 262,144 stacks may contain duplicates.
---   parent_stack_id  BIGINT           stack_id of the stack without its last name; NULL for a single name.
+--   stack_id         BIGINT           event_id of the first event with this stack. Ranks with more than 262,144 stacks may have duplicates.
+--   parent_stack_id  BIGINT           stack_id of the stack without the last name; NULL if the stack has a single name.
 --   depth            INTEGER [count]  Number of names above the last.
 --   kind             VARCHAR          Kind of the last name: operator, runtime, annotation, step, module or frame.
 --   name             VARCHAR          Last name of the stack.

@@ -2,8 +2,8 @@
 --
 -- The parts sum to the step or block.
 --
--- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
--- computes it.
+-- The rows are computed once for all ranks of a run and materialized next to the tables. If they are not
+-- materialized, the query computes them.
 CREATE OR REPLACE VIEW step_parts AS
 -- Columns:
 --   run                   VARCHAR      Run name: one capture of one job.
@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW step_parts AS
 --   is_last               BOOLEAN      Whether this is the rank's last step.
 --   is_common             BOOLEAN      Whether the row is a block of the common window, from the first to the last collective found on all ranks.
 --   block                 BIGINT       Block number in the run, from 0: a step, or an equal number of collectives if there are no steps; NULL for host steps.
---   ts                    BIGINT [ns]  Start of the step on the host, since the run's first event.
+--   ts                    BIGINT [ns]  Start of the step on the host, relative to the run's first event.
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
 --   compute_ns            BIGINT [ns]  Time with a computation kernel running.
 --   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.

@@ -1,14 +1,14 @@
--- Time in which a device ran work that is not in the trace, and time at the start that may be idle or such work.
+-- Time during which a device ran work that is not in the trace, and time at the start that may be idle or such work.
 --
--- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
--- computes it. derived.unrecorded_time documents the rules and their evidence. The time is neither idle nor busy:
--- step_accounting reports it separately.
+-- The rows are computed once for all ranks of a run and materialized next to the tables. If they are not
+-- materialized, the query computes them. derived.unrecorded_time documents the rules and their evidence. The time is
+-- neither idle nor busy: step_accounting reports it separately.
 CREATE OR REPLACE VIEW unrecorded_time AS
 -- Columns:
 --   run           VARCHAR         Run name: one capture of one job.
 --   rank          INTEGER         Rank of the process.
 --   span          INTEGER         Recording of the rank.
---   ts            BIGINT [ns]     Start of the interval since the run's first event; no recorded operation runs in the interval.
+--   ts            BIGINT [ns]     Start of the interval, relative to the run's first event; no recorded operation runs in the interval.
 --   dur           BIGINT [ns]     Length of the interval.
 --   kind          VARCHAR         before: launched before the recording; lost: records of launched kernels are missing; after: still running at the end; undecided: idle or earlier work.
 --   evidence_id   BIGINT          event_id of the operation that waits for earlier work, or of the first launch without a kernel; NULL if undecided.

@@ -1,11 +1,11 @@
 -- Recommendations, largest possible saving first: what to change, the most it can save, and how to verify it.
 --
--- A ceiling is an upper bound, not a forecast. It never exceeds the part of step time that the rule is about (idle
--- time, exposed transfer or wait, exposed copies, computation), and a perfect fix cannot save more. Ceilings of two
--- rules may overlap, so they do not add up: combined_ceiling_ns counts shared time once, and
--- lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of step time
--- is too small to matter; the file lib/advice/_advice_<rule>.sql has the condition and its source. If no rule saves 3
--- % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
+-- The ceiling of a rule is an upper bound of its saving, not a forecast. It never exceeds the part of step time that
+-- the rule covers (idle time, exposed transfer or wait, exposed copies, computation): even a perfect fix cannot save
+-- more. The ceilings of two rules may overlap, so they must not be added. combined_ceiling_ns counts shared time once,
+-- and lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of step
+-- time is too small to matter; the file lib/advice/_advice_<rule>.sql states the condition and its source. If no rule
+-- saves 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
 -- Shown: position, rule, rank, severity, ceiling_ns, ceiling_pct, subject, message
@@ -22,27 +22,27 @@ CREATE OR REPLACE MACRO advice_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Minimum share of step time that a rule can save; rules without a ceiling are always shown [%].
+    -- Minimum ceiling_pct of the rules to show [%]; rules without a ceiling are always shown.
     min_pct DOUBLE := 0.0
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   position       BIGINT [1]      Position of the rule in the run by possible saving, the same on all ranks; 1 is the largest.
+--   position       BIGINT [1]      Position of the rule in its run, ordered by possible saving and the same on all ranks; 1 saves most.
 --   rule           VARCHAR         Name of the rule.
 --   title          VARCHAR         Recommendation in a few words.
 --   rank           INTEGER         Rank of the process.
---   is_worst       BOOLEAN         Whether the rank has the highest ceiling of the rule; true in one row per rule.
+--   is_worst       BOOLEAN         Whether the rank has the highest ceiling of all ranks for this rule; true in one row per run and rule.
 --   rank_count     BIGINT [count]  Number of ranks of the run that the rule applies to.
---   severity       VARCHAR         high from 10 % of step time, medium from 3 %, otherwise low; medium without a ceiling.
+--   severity       VARCHAR         high if ceiling_pct is at least 10, medium if at least 3, otherwise low; medium without a ceiling.
 --   ceiling_ns     BIGINT [ns]     Upper bound of the saving over all steps; NULL if unknown.
 --   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of step time.
 --   combined_ceiling_ns   BIGINT [ns]  Upper bound of the saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
 --   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of step time.
 --   step_saved_ns  DOUBLE [ns]     Upper bound of the saving per step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
---   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if none has a name.
+--   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if it has no name.
 --   event_count    BIGINT [count]  Number of events or gaps that the finding is based on.
---   affected_ns    BIGINT [ns]     Total time of these events or gaps.
+--   affected_ns    BIGINT [ns]     Total duration of these events or gaps.
 --   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         Finding in one sentence with its figures.
 --   remedy         VARCHAR         Recommended change.
@@ -116,7 +116,7 @@ WITH
     experts AS MATERIALIZED (
         FROM lib._advice_experts(runs, ranks, steps, include_last_profiler_step)
     ),
-    -- Rules on launches and transfers are not repeated for the same loss.
+    -- Rules on engines and expert parallelism replace general rules on the same loss.
     of_engines AS MATERIALIZED (
         FROM lib._advice_eager_decode('spans', 'served')
         UNION ALL BY NAME

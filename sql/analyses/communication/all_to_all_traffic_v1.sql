@@ -2,8 +2,8 @@
 --
 -- Sizes come from the split sizes recorded by the sender, or by the receivers if the sender has no trace. Without
 -- split sizes, all parts are equal. Sizes that the profiler did not record or truncated ("[3, 5, ...]") are not
--- guessed. In that case bytes is NULL, known_bytes is the volume of the known_count collectives, and reason gives the
--- cause. Data that a rank sends to itself (src_rank = dst_rank) crosses no link. Kernels named only SendRecv are not
+-- guessed. In this case, bytes is NULL, known_bytes is the volume of the known_count collectives, and reason states
+-- why. Data that a rank sends to itself (src_rank = dst_rank) crosses no link. Kernels named only SendRecv are not
 -- counted if the trace does not record which collective they run.
 --
 -- Title: All-to-all traffic between ranks
@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO all_to_all_traffic_v1(
 --   src_rank          INTEGER         Sending rank.
 --   dst_rank          INTEGER         Receiving rank; NULL if the ranks of the group are unknown.
 --   spans_hosts       BOOLEAN         Whether the two ranks are on different hosts; NULL if hosts are unknown.
---   collective_count  BIGINT [count]  All-to-alls in which src_rank sends to dst_rank.
+--   collective_count  BIGINT [count]  Number of all-to-alls in which src_rank sends to dst_rank.
 --   known_count       BIGINT [count]  Number of these all-to-alls with known sizes.
 --   bytes             BIGINT [bytes]  Bytes sent; NULL unless all sizes are known.
 --   known_bytes       BIGINT [bytes]  Bytes sent in the all-to-alls with known sizes; NULL if there are none.

@@ -1,13 +1,13 @@
 -- Exposed communication of each process group, split by whether it blocks the critical path.
 --
 -- Exposed is defined as in process_group_costs: transfer and wait not overlapped by compute. Blocking communication
--- lies on the rank's critical path. The path runs backwards from the last event and follows, at each event, the
+-- lies on the rank's critical path. The path is traced backwards from the last event; at each event, it follows the
 -- dependency that ended last (edges of critical_path_edges, including inferred waits). Coincident communication runs
--- while the path is elsewhere, usually on the host; a faster network gains nothing there. A kernel whose launch is out
--- of scope has an unknown position relative to the path. The same holds for all kernels if the trace has no wait
--- between streams (cudaStreamWaitEvent or its record). Time that only such kernels expose is unknown. The three parts
--- sum exactly to the exposed transfer and wait of process_group_costs. The path is computed per rank: a wait for
--- another rank may be blocking although its cause is on that rank.
+-- while the path is elsewhere, usually on the host; a faster network would not shorten this time. For a kernel whose
+-- launch is out of scope, the position relative to the path is unknown. It is unknown for all kernels if the trace has
+-- no wait between streams (a cudaStreamWaitEvent call or its record). Time exposed only by such kernels counts as
+-- unknown. The three parts sum exactly to the exposed transfer and wait of process_group_costs. The path is computed
+-- per rank: a wait for another rank may be blocking although the cause of the wait is on the other rank.
 --
 -- Title: Exposed communication that blocks other work
 -- Shown: rank, kind, exposed_ns, exposed_blocking_ns, blocking_pct, part, pg_desc, pg_ranks
@@ -93,7 +93,7 @@ WITH
             (s.running >> 13) & 8191 = 0 AS is_exposed
         FROM lib.counted_segments('pieces') AS s
     ),
-    -- Prefix sums from the start of the trace: the amount in an interval is the difference between its ends.
+    -- Prefix sums from the start of the trace: an interval has the value at its end minus the value at its start.
     marks AS (
         SELECT
             e.run, e.rank, e.at_ts,

@@ -1,8 +1,8 @@
 -- Communication cost of each rank of a MindSpore cluster: time transferring data and time waiting for other ranks.
 --
 -- Times are summed by kind of operator over the requested steps. Operators on several streams run concurrently, so the
--- sums may exceed the step time. The rank with the least wait time is the one for which the others wait. Only
--- operators that HCCL measured are included.
+-- sums may exceed the step time. The other ranks wait for the rank with the least wait time. Only operators that HCCL
+-- measured are included.
 --
 -- Title: Communication cost of each rank (MindSpore)
 -- Status: stable

@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO collective_arrivals_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- collective_id of the collective; NULL means the one with the longest waits.
+    -- collective_id of the collective; NULL means the collective with the longest waits.
     chosen_id BIGINT := NULL
 ) AS TABLE
 -- Columns:

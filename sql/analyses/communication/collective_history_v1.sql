@@ -1,7 +1,7 @@
 -- The last operations of each rank before the Flight Recorder dumps, on one timeline.
 --
--- Operations of all ranks and groups are ordered by the time of enqueueing, on the clocks of their hosts. hang reports
--- the operations that a rank entered but did not finish.
+-- Operations of all ranks and groups are ordered by the time of enqueueing, on the clocks of their hosts. The hang
+-- analysis reports the operations that a rank entered but did not finish.
 --
 -- Title: Last operations of each rank
 -- Shown: rank, channel, collective_seq_id, op, state, frame, created_at, is_finished
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO collective_history_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of last operations to show per rank; NULL shows all.
+    -- Number of most recent operations to show per rank; NULL shows all.
     last_count BIGINT := 20
 ) AS TABLE
 -- Columns:
@@ -26,11 +26,11 @@ CREATE OR REPLACE MACRO collective_history_v1(
 --   pg_name            VARCHAR      Process group name.
 --   collective_seq_id  BIGINT       Number of the collective in the group; NULL for sends and receives.
 --   op                 VARCHAR      Operation with shape and type.
---   is_p2p             BOOLEAN      Whether the operation is a send or receive.
+--   is_p2p             BOOLEAN      Whether the operation is a send or a receive.
 --   state              VARCHAR      scheduled, started or completed, as far as the recorder knows.
 --   is_finished        BOOLEAN      Whether the operation ended.
 --   created_ns         BIGINT [ns]  Unix time when the host enqueued the operation.
---   created_at         VARCHAR      created_ns as text, UTC.
+--   created_at         VARCHAR      created_ns as a string, UTC.
 --   completed_ns       BIGINT [ns]  Unix time when the recorder found the operation completed; NULL for gloo.
 --   frame              VARCHAR      Line of the user's program that called the operation; NULL without stacks.
 WITH

@@ -22,15 +22,15 @@ CREATE OR REPLACE MACRO collective_match_v1(
 -- Columns:
 --   run                   VARCHAR         Run name.
 --   channel               VARCHAR         Ranks of the group, the pair of a send and receive, the group name, or the stream.
---   pg_name               VARCHAR         Process group name; one of them if ranks use different names.
+--   pg_name               VARCHAR         Process group name; one of the names if they differ between ranks.
 --   rank_count            BIGINT [count]  Number of ranks whose traces contain the group.
 --   kernel_count          BIGINT [count]  Number of communication kernels; for gloo, number of calls.
---   matched_count         BIGINT [count]  Kernels also found on another rank.
+--   matched_count         BIGINT [count]  Number of kernels also found on another rank.
 --   matched_pct           DOUBLE [%]      matched_count as a share of kernel_count.
 --   complete_pct          DOUBLE [%]      Share of kernel_count found on all ranks of the group.
---   judged_count          BIGINT [count]  Kernels found on all ranks, excluding the first of a capture; their waits can be judged.
---   trusted_pct           DOUBLE [%]      Share of judged_count whose end times agree; NULL if that is 0.
---   startup_count         BIGINT [count]  Kernels of collectives that are the first of a rank in the capture.
+--   judged_count          BIGINT [count]  Number of kernels found on all ranks, excluding the first of a capture; their waits can be judged.
+--   trusted_pct           DOUBLE [%]      Share of judged_count whose end times agree; NULL if judged_count is 0.
+--   startup_count         BIGINT [count]  Number of kernels of collectives that are the first of a rank in the capture.
 --   match_method          VARCHAR         Methods used, separated by commas: seq (sequence number), ordinal, time, stream; none if nothing is matched.
 --   match_margin          DOUBLE [1]      Smallest margin of any rank; NULL if there was no alternative.
 --   median_end_spread_ns  BIGINT [ns]     Median time from the first to the last end of a collective.

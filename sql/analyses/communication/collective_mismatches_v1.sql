@@ -2,10 +2,10 @@
 --
 -- A row is a rank whose collective, element type or number of elements differs from the majority, or a rank on which a
 -- collective is missing within its capture. Rank-dependent code (an all-reduce under if rank == 0, an early break,
--- uneven batches) pairs each later collective with the wrong one. is_first marks the row to inspect; later rows of the
--- group may be consequences. Element counts are compared only if the collective requires them to be equal. A trace
--- without collective metadata has rows only for differing operator names. Flight Recorder dumps are compared by the
--- number of each collective in its group; collectives that a rank never entered are in hang.
+-- uneven batches) pairs each later collective with the wrong collective. is_first marks the row to inspect; later rows
+-- of the group may be consequences. Element counts are compared only if the collective requires them to be equal. A
+-- trace without collective metadata has rows only for differing operator names. Flight Recorder dumps are compared by
+-- the number of each collective in its group; see the hang analysis for collectives that a rank never entered.
 --
 -- Title: Collectives that differ between ranks (desync)
 -- Shown: rank, pg_name, differs_in, value, majority_value, majority_count, is_first, message
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   found_in        VARCHAR         Source of the collectives: trace or dump.
---   collective_id   BIGINT          collective_id in collectives; for dumps the number of the collective in its group.
+--   collective_id   BIGINT          collective_id in collectives; for dumps, the number of the collective in its group.
 --   rank            INTEGER         Rank that differs from the majority, or on which the collective is missing.
 --   step            BIGINT          Profiler step (of the other ranks if the collective is missing on this rank); NULL outside steps.
 --   pg_name         VARCHAR         Process group name.
@@ -32,10 +32,10 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 --   value           VARCHAR         Collective that the rank runs; NULL if it is missing.
 --   majority_value  VARCHAR         Collective that most ranks run.
 --   majority_count  BIGINT [count]  Number of ranks in the majority.
---   is_first        BOOLEAN         Whether this is the first mismatch of its group; later ones may be consequences.
+--   is_first        BOOLEAN         Whether this is the first mismatch of its group; later mismatches may be consequences.
 --   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
---   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks; for dumps the Unix time of the first enqueueing.
+--   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks; for dumps, the Unix time at which the first rank enqueued it.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Finding and recommended next step.
 WITH

@@ -4,9 +4,9 @@
 -- so the bandwidth excludes waiting. A rank that ended before the last rank started has waited for its whole duration
 -- (ended_before_last_start). Times are on the clock shared by all ranks; with correct_clocks := false, they are the
 -- recorded times plus the base time of each trace. All ranks leave a collective together, so end_spread_ns (first end
--- to last end) bounds the error of a wait. Two kinds are excluded by default because they cannot be judged: unmatched
--- kernels, and the first collective of a rank in the capture (is_startup). collective_match counts them, and shows how
--- the others were matched.
+-- to last end) bounds the error of a wait. Two kinds of collectives are excluded by default because they cannot be
+-- judged: collectives not found on all ranks, and the first collective of a rank in the capture (is_startup). The
+-- collective_match analysis counts both kinds, and shows how collectives were matched.
 --
 -- Title: Who waits for whom in collectives
 -- Shown: rank, step, collective, dur_ns, wait_ns, transfer_ns, last_rank, bytes, busbw_gbps, pg_name
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO collective_waits_v1(
     correct_clocks BOOLEAN := true,
     -- Whether to include collectives that cannot be judged: missing on some ranks, or first in a capture.
     include_unsure BOOLEAN := false,
-    -- Bandwidth of a device's links in one direction [GB/s]; NULL means the value for its model, within a host.
+    -- Bandwidth of a device's links in one direction [GB/s]; NULL: from the model, only within a host.
     link_gbps DOUBLE := NULL
 ) AS TABLE
 -- Columns:
@@ -52,10 +52,10 @@ CREATE OR REPLACE MACRO collective_waits_v1(
 --   last_rank                INTEGER         Rank that started last.
 --   algbw_gbps               DOUBLE [GB/s]   Algorithm bandwidth: bytes / transfer_ns; NULL if either is unknown or 0.
 --   busbw_gbps               DOUBLE [GB/s]   Bus bandwidth: algbw_gbps times the nccl-tests factor of the collective; the load on the links.
---   link_peak_pct            DOUBLE [%]      busbw_gbps as a share of the peak bandwidth of the device's links; NULL if that is unknown.
+--   link_peak_pct            DOUBLE [%]      busbw_gbps as a share of the peak bandwidth of the device's links; NULL if the peak is unknown.
 --   spans_hosts              BOOLEAN         Whether the group spans several hosts; NULL if hosts are unknown.
 --   is_complete              BOOLEAN         Whether the collective was found on all ranks whose traces contain the group.
---   is_startup               BOOLEAN         Whether it is the first collective of a rank in the capture.
+--   is_startup               BOOLEAN         Whether this is the first collective of a rank in the capture.
 --   ended_before_last_start  BOOLEAN         Whether a rank ended before the last one started.
 --   end_times_match          BOOLEAN         Whether the end times are as close together as usual in the group.
 --   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.

@@ -3,9 +3,9 @@
 --
 -- The kind of collective comes from the kernel's arguments, otherwise from the operator that launched it, otherwise
 -- from the kernel name. Rank lists that the profiler truncated are completed. Kernels are matched by sequence number
--- if that is consistent, otherwise by order, shifted by the number of collectives missing at the start of a capture
--- (match_method). An unmatched kernel has a collective_id of its own. Times are on the clock shared by all ranks;
--- clock_correction_ns is subtracted from the rank's clock.
+-- if the numbers are consistent, otherwise by order, shifted by the number of collectives missing at the start of a
+-- capture (match_method). An unmatched kernel has a collective_id of its own. Times are on the clock shared by all
+-- ranks; clock_correction_ns is subtracted from the rank's clock.
 --
 -- Title: Every collective of every rank
 -- Shown: rank, step, collective, dur_ns, bytes, pg_name, group_size, start_ns, stream, op_name
@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   dur_ns               BIGINT [ns]     Duration.
 --   clock_correction_ns  BIGINT [ns]     Correction subtracted from the rank's clock.
 --   op_id                BIGINT          event_id of the operator that launched the kernel.
---   op_name              VARCHAR         Name of that operator.
+--   op_name              VARCHAR         Name of the launching operator.
 --   module               VARCHAR         Innermost nn.Module that encloses the launch.
 --   match_method         VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
 --   found_count          BIGINT [count]  Number of ranks on which the collective was found.

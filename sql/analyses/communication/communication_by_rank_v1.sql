@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO communication_by_rank_v1(
 -- Columns:
 --   run                VARCHAR         Run name.
 --   host_name          VARCHAR         Host name; NULL if unknown.
---   rank               INTEGER         Rank of the process; NULL if the row is a host.
+--   rank               INTEGER         Rank of the process; NULL if the row is for a host.
 --   rank_count         BIGINT [count]  Number of ranks.
 --   collective_count   BIGINT [count]  Number of collectives and point-to-point transfers.
 --   bytes              BIGINT [bytes]  Total message size as defined by nccl-tests; NULL unless all sizes are known.

@@ -1,8 +1,8 @@
 -- Ranks that entered collectives late before the Flight Recorder dumps: one row per group and rank.
 --
--- The lateness of a rank in a collective is the time from the first rank's enqueueing to its own. It is measured over
--- the group's last collectives that are in the dumps of all ranks with a dump. Host clocks differ: if a rank is late
--- by nearly the same time in every collective, its clock may be wrong.
+-- The lateness of a rank in a collective is the time from when the first rank enqueued the collective to when the rank
+-- did. It is measured over the last collectives of the group that are in every dump of the group. Host clocks differ:
+-- if a rank is late by nearly the same time in every collective, its clock may be wrong.
 --
 -- Title: Late ranks before the dumps
 -- Shown: rank, collective_count, last_in_count, last_in_pct, mean_late_ns, max_late_ns, channel
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO dump_arrivals_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of collectives per group to compare, the last ones that all ranks reached; NULL compares all.
+    -- Number of collectives per group to compare, up to the last that all ranks reached; NULL: all.
     last_count BIGINT := 100
 ) AS TABLE
 -- Columns:
@@ -24,13 +24,13 @@ CREATE OR REPLACE MACRO dump_arrivals_v1(
 --   channel           VARCHAR         Description and name of the group.
 --   rank              INTEGER         Rank of the group.
 --   pg_name           VARCHAR         Process group name.
---   collective_count  BIGINT [count]  Collectives that were compared.
---   last_in_count     BIGINT [count]  Compared collectives that the rank entered last.
+--   collective_count  BIGINT [count]  Number of compared collectives.
+--   last_in_count     BIGINT [count]  Number of compared collectives that the rank entered last.
 --   last_in_pct       DOUBLE [%]      last_in_count as a share of collective_count.
 --   mean_late_ns      BIGINT [ns]     Mean lateness.
 --   median_late_ns    BIGINT [ns]     Median lateness.
 --   max_late_ns       BIGINT [ns]     Largest lateness.
---   total_late_ns     BIGINT [ns]     Sum of the lateness.
+--   total_late_ns     BIGINT [ns]     Total lateness.
 WITH
     reached AS (
         SELECT o.run, o.group_key, o.rank, max(o.collective_seq_id) AS last_id

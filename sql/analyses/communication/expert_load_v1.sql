@@ -1,10 +1,10 @@
 -- Load balance of all-to-alls: bytes and tokens that each rank sends and receives, and the load of its experts.
 --
--- Tokens go to their experts in one all-to-all and return in another. The load of a rank is measured on the side on
--- which the ranks differ more: bytes received on the way to the experts, bytes sent on the way back. imbalance is the
--- largest load divided by the mean of the group's ranks; all ranks wait for the rank with the largest load. Message
--- sizes are sufficient, even if split sizes were truncated; rows (tokens) need split sizes. Only collectives found on
--- all ranks of the group have a load.
+-- Tokens go to their experts in one all-to-all and return in another. The load of a rank is measured in the direction
+-- in which the ranks differ more: bytes received on the way to the experts, or bytes sent on the way back. imbalance
+-- is the largest load divided by the mean of the group's ranks; all ranks wait for the rank with the largest load.
+-- Message sizes are sufficient, even if split sizes were truncated; rows (tokens) need split sizes. Only collectives
+-- found on all ranks of the group have a load.
 --
 -- Title: Load balance of all-to-alls
 -- Shown: rank, step, load_rows, load_bytes, ratio_to_mean, imbalance, wait_ns, pg_desc, reason
@@ -32,18 +32,18 @@ CREATE OR REPLACE MACRO expert_load_v1(
 --   step              BIGINT          Profiler step; NULL for all steps together, and outside steps.
 --   rank              INTEGER         Rank of the process.
 --   collective_count  BIGINT [count]  Number of all-to-alls.
---   sent_bytes        BIGINT [bytes]  Bytes sent, including those to the rank itself; NULL unless all sizes are known.
---   received_bytes    BIGINT [bytes]  Bytes received, including those from the rank itself; NULL unless all sizes are known.
+--   sent_bytes        BIGINT [bytes]  Bytes sent, including bytes to the rank itself; NULL unless all sizes are known.
+--   received_bytes    BIGINT [bytes]  Bytes received, including bytes from the rank itself; NULL unless all sizes are known.
 --   sent_rows         BIGINT [1]      Rows (tokens) sent; NULL unless all split sizes are known.
 --   received_rows     BIGINT [1]      Rows (tokens) received; NULL unless all split sizes are known.
---   load_count        BIGINT [count]  All-to-alls found on all ranks of the group, with known sizes.
+--   load_count        BIGINT [count]  Number of all-to-alls found on all ranks of the group, with known sizes.
 --   load_bytes        BIGINT [bytes]  Load in these all-to-alls; NULL if there are none.
 --   load_rows         BIGINT [1]      Load in rows (tokens of the rank's experts); NULL unless all split sizes are known.
 --   ratio_to_mean     DOUBLE [1]      Load as a multiple of the mean over the ranks of the group.
 --   imbalance         DOUBLE [1]      Largest ratio_to_mean in the group; 1 means balanced.
 --   wait_ns           BIGINT [ns]     Wait time in these all-to-alls; NULL if none is matched.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
---   reason            VARCHAR         Why there is no load.
+--   reason            VARCHAR         Why the load is unknown.
 WITH
     labels AS (
         SELECT l.run, l.channel_id, min(l.group_name) AS pg_name, min(l.group_desc) AS pg_desc, min(l.group_ranks) AS pg_ranks, max(l.group_count) AS n
@@ -64,7 +64,7 @@ WITH
         SELECT
             p.run, p.channel_id, p.collective_id,
             count(*) = any_value(l.n) AND count(p.sent_bytes) = count(*) AND count(p.received_bytes) = count(*) AS is_known,
-            -- The sums of both sides are equal, so the side with the larger maximum differs more.
+            -- Total sent equals total received: the direction with the larger maximum is less even.
             max(p.sent_bytes) > max(p.received_bytes) AS is_way_back
         FROM parts AS p
         JOIN labels AS l ON l.run = p.run AND l.channel_id = p.channel_id

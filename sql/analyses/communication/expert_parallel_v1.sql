@@ -3,11 +3,11 @@
 -- Kernels of DeepEP, MoRI, pplx, TensorRT-LLM and others are recognized by name (`gpu_ops.comm_role`; the source of
 -- each is in sql/ingest/kernel_classes.csv). A call with a receive hook consists of two kernels of the same name: the
 -- first sends, the second receives. The transfer happens between them, while no kernel runs. Calls of a low-latency
--- library are treated this way if runs of consecutive dispatches, and of combines, have even length in nine of ten
--- cases.
+-- library are treated this way if nine of ten sequences of consecutive dispatches, and of consecutive combines, have
+-- even length.
 --
--- The n-th call of a role is one exchange across all ranks in the store, provided that all made the same number of
--- calls. Time that a rank takes beyond the fastest rank is a wait: for a straggler, or for the rank with the most
+-- The n-th call of a role is one exchange across all ranks in the store, provided that all ranks made the same number
+-- of calls. Time that a rank takes beyond the fastest rank is a wait: for a straggler, or for the rank with the most
 -- tokens.
 --
 -- Title: Expert-parallel exchanges
@@ -38,10 +38,10 @@ CREATE OR REPLACE MACRO expert_parallel_v1(
 --   exposed_ns       BIGINT [ns]     Part of total_ns not overlapped by compute.
 --   overlap_pct      DOUBLE [%]      overlapped_ns as a share of total_ns.
 --   transfer_ns      BIGINT [ns]     Part of total_ns up to the duration of the fastest rank; NULL with one rank, or if calls cannot be matched.
---   wait_ns          BIGINT [ns]     Remainder of total_ns; NULL if transfer_ns is.
+--   wait_ns          BIGINT [ns]     Remainder of total_ns; NULL if transfer_ns is NULL.
 --   median_ns        BIGINT [ns]     Median duration of a call.
---   hidden_ns        BIGINT [ns]     Median time from the end of a send to its receive, in which the transfer needs no kernel; NULL for whole calls.
---   block_count      BIGINT [count]  Median number of thread blocks per call: multiprocessors not available for compute.
+--   hidden_ns        BIGINT [ns]     Median time from the end of a send to the start of its receive, in which the transfer needs no kernel; NULL for sends and whole calls.
+--   block_count      BIGINT [count]  Median number of thread blocks per call; they occupy multiprocessors that compute cannot use.
 SELECT
     s.run,
     s.rank,

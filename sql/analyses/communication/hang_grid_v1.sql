@@ -1,6 +1,6 @@
 -- State of each rank at the last collectives of each stuck process group, as a grid.
 --
--- Each row is one cell of the grid: one rank and one collective of a group that hang reports as stuck.
+-- Each row is one cell of the grid: one rank and one collective of a group that the hang analysis reports as stuck.
 --
 -- Title: Collectives of stuck groups, rank by rank
 -- Status: stable
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO hang_grid_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of collectives per group to show, up to the stuck one.
+    -- Number of collectives per group to show, up to the stuck collective.
     last_count BIGINT := 12
 ) AS TABLE
 -- Columns:
@@ -22,8 +22,8 @@ CREATE OR REPLACE MACRO hang_grid_v1(
 --   channel            VARCHAR  Description and name of the group.
 --   rank               INTEGER  Rank of the group.
 --   collective_seq_id  BIGINT   Number of the collective in the group.
---   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown if the dump has lost it.
---   is_stuck           BOOLEAN  Whether it is the collective that hang names.
+--   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown (no longer in the dump).
+--   is_stuck           BOOLEAN  Whether the group is stuck at this collective.
 --   op                 VARCHAR  Operation that the rank entered; NULL if it entered none.
 WITH
     stuck AS MATERIALIZED (

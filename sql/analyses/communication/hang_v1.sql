@@ -1,10 +1,10 @@
 -- Stuck process groups, and stuck pairs of sender and receiver, found in Flight Recorder dumps.
 --
--- A group is stuck at the first collective that a rank entered but did not finish. The ranks that block it never
--- entered it, entered another operation or size, or did not start it on their device. If such a rank only waits in
--- another stuck group, this group follows from that one, and is_root is false. Groups that wait for each other are all
--- roots. A rank without a dump may be the cause, but gets no verdict. A dump that was written while a healthy job ran
--- shows the operations in flight as unfinished.
+-- A group is stuck at the first collective that a rank entered but did not finish. A rank blocks this collective if it
+-- never entered the collective, entered a different operation or size, or did not start it on its device. If a
+-- blocking rank only waits in another stuck group, this hang follows from the hang of the other group, and is_root is
+-- false. Groups that wait for each other are all roots. A rank without a dump may be the cause, but gets no verdict. A
+-- dump that was written while a healthy job ran shows the operations in flight as unfinished.
 --
 -- Title: What hangs, and which rank holds it up
 -- Shown: channel, is_root, kind, missing_ranks, op, waiting_ranks, message
@@ -28,19 +28,19 @@ CREATE OR REPLACE MACRO hang_v1(
 --   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
 --   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
 --   op                 VARCHAR       Operation that most waiting ranks entered, with shape and type.
---   is_p2p             BOOLEAN       Send or receive.
+--   is_p2p             BOOLEAN       Whether the operation is a send or a receive.
 --   missing_ranks      VARCHAR       Ranks that never entered the operation, such as 3, 5-7.
 --   waiting_ranks      VARCHAR       Ranks that entered the operation but did not finish it.
---   different_ranks    VARCHAR       Ranks that entered another operation, size or type.
+--   different_ranks    VARCHAR       Ranks that entered a different operation, size or type.
 --   not_started_ranks  VARCHAR       Ranks whose host enqueued the operation but whose device did not start it.
 --   finished_ranks     VARCHAR       Ranks that finished the operation.
 --   undumped_ranks     VARCHAR       Ranks of the group without a dump.
 --   culprit_ranks      VARCHAR       Ranks that block the others and wait nowhere else.
---   waits_for          VARCHAR       Groups that this group waits for, if its hang follows from theirs.
+--   waits_for          VARCHAR       Groups that this group waits for, if its hang follows from theirs or is a deadlock.
 --   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered the operation.
---   since              VARCHAR       since_ns as text, UTC.
+--   since              VARCHAR       since_ns as a string, UTC.
 --   frame              VARCHAR       Line of the user's program in which the lowest waiting rank entered the operation; NULL without stacks.
---   stack              VARCHAR       Complete stack of that call, from the innermost frame.
+--   stack              VARCHAR       Complete stack at this line, innermost frame first.
 --   culprit_op         VARCHAR       Last operation that the lowest culprit rank recorded, in any group.
 --   culprit_frame      VARCHAR       Line of the user's program that called culprit_op.
 --   mismatch_id        BIGINT        Number of the group's first collective at which ranks entered different operations; NULL if there is none.
@@ -72,8 +72,8 @@ WITH RECURSIVE
         FROM parts AS p
         GROUP BY p.run, p.item_key
     ),
-    -- A missing rank may wait anywhere; a rank that has entered may wait in operations that its process enqueued
-    -- before.
+    -- A missing rank may wait in any group; a rank that entered the operation may wait in operations that its process
+    -- enqueued earlier.
     edges AS MATERIALIZED (
         SELECT DISTINCT b.run, b.item_key, b.rank, w.item_key AS to_key
         FROM parts AS b
@@ -99,7 +99,7 @@ WITH RECURSIVE
         WHERE p.role IN ('missing', 'scheduled', 'different') AND (e.rank IS NULL OR p.role = 'different' OR c.item_key IS NOT NULL)
         GROUP BY p.run, p.item_key
     ),
-    -- A group adds nothing if its culprits also block the groups in which its other ranks wait.
+    -- Drop the culprits of a group if they also block the groups that this group waits for.
     culprits AS (
         SELECT h.*
         FROM holders AS h

@@ -1,12 +1,12 @@
 -- Links between ranks: time, volume and bandwidth of each pair, and links that are slow.
 --
 -- Kineto records source and destination for sends, receives and all-to-alls; the links used by a ring or tree
--- all-reduce are not recorded. A send lasts from the start of the later side to the first end (p2p_pairs has each
--- send). An all-to-all uses all its pairs at once: its time is that of the slowest pair, so its bandwidth here is a
--- lower bound. MindSpore cluster data has measured links. A link is slow if its median bandwidth is below 80 % of the
--- median of its peers, and below their lower fence. The lower fence is the first quartile - 1.5 * interquartile
--- range. Peers are links of the same run, operation and locality (within or between hosts), with message sizes in the
--- same power of two. With fewer than four peers there is no verdict.
+-- all-reduce are not recorded. A transfer by send and receive lasts from the later start of the two to the earlier end
+-- (p2p_pairs lists each send). An all-to-all uses all its pairs at once: the time of each pair is that of the slowest
+-- pair, so the bandwidth of an all-to-all is a lower bound. MindSpore cluster data has measured links. A link is slow
+-- if its median bandwidth is below 80 % of the median of its peers, and below the lower fence of its peers: first
+-- quartile - 1.5 * interquartile range. Peers are links of the same run, operation and locality (within or between
+-- hosts), with message sizes in the same power of two. With fewer than four peers there is no verdict.
 --
 -- Title: Links between ranks
 -- Shown: src_rank, dst_rank, median_gbps, peer_median_gbps, is_slow, bytes, transfer_count, operation, reason
@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO links_v1(
 --   dst_rank          INTEGER         Receiving rank.
 --   spans_hosts       BOOLEAN         Whether the two ranks are on different hosts; NULL if hosts are unknown.
 --   transfer_count    BIGINT [count]  Number of transfers.
---   timed_count       BIGINT [count]  Transfers with a known time: both sides are in the store.
+--   timed_count       BIGINT [count]  Number of transfers with a known time: both ranks are in the store.
 --   bytes             BIGINT [bytes]  Total volume; NULL unless all sizes are known.
 --   transfer_ns       BIGINT [ns]     Total time of the timed transfers; NULL if there are none.
 --   min_ns            DOUBLE [ns]     Shortest duration.
@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO links_v1(
 --   median_ns         DOUBLE [ns]     Median duration.
 --   p75_ns            DOUBLE [ns]     Third quartile of the durations.
 --   max_ns            DOUBLE [ns]     Longest duration.
---   mean_gbps         DOUBLE [GB/s]   Volume / time of transfers for which both are known.
+--   mean_gbps         DOUBLE [GB/s]   Volume / time of the transfers for which both are known.
 --   min_gbps          DOUBLE [GB/s]   Lowest bandwidth.
 --   p25_gbps          DOUBLE [GB/s]   First quartile of the bandwidth.
 --   median_gbps       DOUBLE [GB/s]   Median bandwidth.
@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO links_v1(
 --   peer_median_gbps  DOUBLE [GB/s]   Median over the peers' median bandwidths.
 --   is_slow           BOOLEAN         Whether the link is slower than its peers; NULL for all-to-alls and with fewer than four peers.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
---   reason            VARCHAR         Why there is no bandwidth.
+--   reason            VARCHAR         Why the bandwidth is unknown.
 WITH
     sends AS (
         SELECT
@@ -57,7 +57,7 @@ WITH
             coalesce(min(m.step) FILTER (m.is_send), min(m.step)) AS step,
             coalesce(bool_or(m.in_last_step) FILTER (m.is_send), bool_or(m.in_last_step)) AS in_last_step,
             max(m.bytes) AS size,
-            -- The time is 0 if one side ended before the other started, because the data had already left.
+            -- The time is 0 if the sender or receiver ended before the other started: the data had already left.
             CASE WHEN count(*) = 2 THEN nullif(max(m.transfer_ns), 0) END AS ns
         FROM lib.p2p_messages(runs) AS m
         GROUP BY m.run, m.collective_id, m.src_rank, m.dst_rank

@@ -1,9 +1,9 @@
--- Sends with their receives: start of each side, which side waited, and the bandwidth of the transfer.
+-- Sends with their receives: when each started, which rank waited, and the bandwidth of the transfer.
 --
--- The k-th send from one rank to another is paired with the k-th receive on that rank, as matched across ranks; both
--- sides have the same collective_id. The transfer begins when both sides have started. If one side is not in the
--- traces, its columns are NULL and the waits are unknown. Messages without a recorded partner, such as fused sends and
--- receives, are excluded (they are in collectives). Times are on the clock shared by all ranks.
+-- The k-th send from one rank to another is paired with the k-th receive on that rank, as matched across ranks; send
+-- and receive have the same collective_id. The transfer begins when both have started. If the send or the receive is
+-- not in the traces, its columns are NULL and the waits are unknown. Messages without a recorded partner, such as
+-- fused sends and receives, are excluded (they are in collectives). Times are on the clock shared by all ranks.
 --
 -- Title: Sends and their receives
 -- Shown: step, src_rank, dst_rank, bytes, transfer_ns, send_wait_ns, recv_wait_ns, bandwidth_gbps, last_rank
@@ -35,10 +35,10 @@ CREATE OR REPLACE MACRO p2p_pairs_v1(
 --   recv_id         BIGINT          event_id of the receiving kernel; NULL if not in the traces.
 --   send_start_ns   BIGINT [ns]     Start of the send.
 --   recv_start_ns   BIGINT [ns]     Start of the receive.
---   end_ns          BIGINT [ns]     Later end of the two sides.
+--   end_ns          BIGINT [ns]     Later of the two end times.
 --   send_wait_ns    BIGINT [ns]     Time that the sender waits for the receiver, at most its own duration.
 --   recv_wait_ns    BIGINT [ns]     Time that the receiver waits for the sender, at most its own duration.
---   transfer_ns     BIGINT [ns]     Time from the later start to the first end; NULL if a side is missing.
+--   transfer_ns     BIGINT [ns]     Time from the later start to the earlier end; NULL if the send or receive is missing.
 --   bandwidth_gbps  DOUBLE [GB/s]   bytes / transfer_ns; NULL if either is unknown or 0.
 --   last_rank       INTEGER         Rank that started last.
 --   match_method    VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
@@ -49,7 +49,7 @@ WITH
     pairs AS (
         SELECT
             m.run, m.collective_id,
-            -- If the two sides disagree, take the values of the lower rank.
+            -- If sender and receiver disagree, use the values of the lower rank.
             arg_min(m.src_rank, m.rank) AS src,
             arg_min(m.dst_rank, m.rank) AS dst,
             coalesce(max(CASE WHEN m.is_send THEN m.step END), max(m.step)) AS at_step,

@@ -1,10 +1,10 @@
 -- Pipeline stages in each step: micro-batches, compute, bubble, and the slowest stage.
 --
--- Stages are derived from who sends to whom, and who sends first (stage 0 sends before it has received anything). The
--- analysis covers operations launched in a step, from its first to its last computation. compute_ns,
--- exposed_other_ns, send_alone_ns, receive_alone_ns and idle_ns sum to span_ns. The bubble is receive-only and idle
--- time within the span. warm_up_ns and cool_down_ns are the rank's waits before and after its span, relative to its
--- pipeline. There are no rows if no rank sends to another, or if every rank starts by sending, as in a ring. A
+-- Stages are derived from which ranks send to each other, and which rank sends first (stage 0 sends before it has
+-- received anything). The analysis covers operations launched in a step, from its first to its last computation.
+-- compute_ns, exposed_other_ns, send_alone_ns, receive_alone_ns and idle_ns sum to span_ns. The bubble is receive-only
+-- and idle time within the span. warm_up_ns and cool_down_ns are the rank's waits before and after its span, relative
+-- to its pipeline. There are no rows if no rank sends to another, or if every rank starts by sending, as in a ring. A
 -- pipeline fed from both ends cannot be distinguished from two pipelines.
 --
 -- Title: Pipeline stages
@@ -25,12 +25,12 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR         Run name.
---   pipeline           INTEGER         First rank of the pipeline.
+--   pipeline           INTEGER         Pipeline, identified by its lowest first-stage rank.
 --   stage              INTEGER         Pipeline stage, from 0.
 --   stage_count        BIGINT [count]  Number of stages of the run.
 --   rank               INTEGER         Rank of the process.
 --   step               BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   micro_batch_count  BIGINT [count]  Messages sent to later stages; for the last stage, received from earlier ones. Each tensor and each part of the model counts.
+--   micro_batch_count  BIGINT [count]  Number of messages sent to later stages; for the last stage, number of messages received from earlier stages. Each tensor and each part of the model counts separately.
 --   span_ns            BIGINT [ns]     Time from the start of the first to the end of the last computation of the step: the sum of the five parts.
 --   compute_ns         BIGINT [ns]     Time with a computation kernel running.
 --   exposed_other_ns   BIGINT [ns]     Time in collectives, copies or memsets, not overlapped by compute.
@@ -39,14 +39,14 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 --   idle_ns            BIGINT [ns]     Time with no activity on the device.
 --   bubble_ns          BIGINT [ns]     receive_alone_ns + idle_ns.
 --   bubble_pct         DOUBLE [%]      bubble_ns as a share of span_ns.
---   warm_up_ns         BIGINT [ns]     Time from the pipeline's first computation in the step to the rank's first.
---   cool_down_ns       BIGINT [ns]     Time from the rank's last computation in the step to the pipeline's last.
+--   warm_up_ns         BIGINT [ns]     Time from the pipeline's first computation in the step to the rank's first computation.
+--   cool_down_ns       BIGINT [ns]     Time from the rank's last computation in the step to the pipeline's last computation.
 --   pipeline_ns        BIGINT [ns]     Time from the pipeline's first to its last computation: warm-up, span and cool-down.
 --   waiting_pct        DOUBLE [%]      Bubble, warm-up and cool-down as a share of pipeline_ns.
---   p2p_wait_ns        BIGINT [ns]     Time in which sends and receives wait for their other sides; NULL if unknown.
+--   p2p_wait_ns        BIGINT [ns]     Time in which sends and receives wait for their partners; NULL if unknown.
 --   stage_compute_ns   DOUBLE [ns]     Mean compute time of the stage's ranks in the step.
 --   slowest_stage      INTEGER         Stage with the longest compute time in the step.
---   imbalance_pct      DOUBLE [%]      Difference between the compute times of the slowest stage and the rank's stage, as a share of the slowest stage's.
+--   imbalance_pct      DOUBLE [%]      Difference between the compute times of the slowest stage and the rank's stage, as a share of the compute time of the slowest stage.
 WITH
     staged AS MATERIALIZED (
         SELECT s.* FROM lib.pipeline_ranks(runs) AS s

@@ -1,8 +1,8 @@
 -- Straggler candidates: how often each rank is among the last to start the collective of a step.
 --
--- The collective is that of straggler_metric. Each step counts the last ranks to start it. The ranks with the highest
--- counts are candidates; ties go to the higher total lateness. Every rank with events has a row; reason explains why
--- a rank cannot be judged.
+-- The collective is chosen as in straggler_metric. In each step, the last num_candidates ranks to start it are
+-- counted. The ranks with the highest counts are candidates; if counts are equal, the rank with the higher total
+-- lateness is preferred. Every rank with events has a row; reason explains why a rank cannot be judged.
 --
 -- Title: Ranks that start a collective last
 -- Shown: rank, is_candidate, late_count, step_count, total_late_ns, max_late_ns, name, reason
@@ -21,8 +21,8 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Number of candidates; at least 1.
     num_candidates BIGINT := 2,
-    -- Minimum kernel duration as a share of the mean step; shorter kernels are used if no two ranks share such a long
-    -- one.
+    -- Minimum kernel duration, as a share of the mean step duration; if no two ranks share a kernel that long, shorter
+    -- kernels are used.
     min_share DOUBLE := 0.01,
     -- Whether to use only the last long kernel of each rank and step, as HTA does.
     last_only BOOLEAN := false
@@ -31,13 +31,13 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   is_candidate   BOOLEAN         Whether the rank is a potential straggler; NULL if it cannot be judged.
---   late_count     BIGINT [count]  Steps in which the rank was among the last to start.
---   step_count     BIGINT [count]  Steps in which the rank ran the collective.
+--   late_count     BIGINT [count]  Number of steps in which the rank was among the last to start.
+--   step_count     BIGINT [count]  Number of steps in which the rank ran the collective.
 --   total_late_ns  BIGINT [ns]     Total delay after the first rank's start.
 --   max_late_ns    BIGINT [ns]     Longest delay after the first rank's start.
 --   name           VARCHAR         Name of the kernel.
 --   channel        VARCHAR         Process group of the kernel, or its stream if the trace names no group.
---   is_long        BOOLEAN         Whether kernels of min_share were found; false if shorter ones were used.
+--   is_long        BOOLEAN         Whether kernels of at least min_share were found; false if shorter kernels were used.
 --   reason_code    VARCHAR         Code of the reason in the table messages.
 --   reason         VARCHAR         Why the rank cannot be judged; NULL otherwise.
 WITH

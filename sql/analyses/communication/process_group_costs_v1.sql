@@ -1,15 +1,15 @@
 -- Cost of each process group on each rank: collectives, duration, bus bandwidth, and exposed transfer and wait.
 --
--- Exposed communication is not overlapped by compute, in the steps of step_accounting and by its rules: transfer
--- before wait. Time in which a single group is exposed belongs to that group. Time in which several groups are
--- exposed belongs to a row of its own (part several groups); exposed_shared_ns is the part of it in which a group
--- takes part. So exposed_transfer_ns and exposed_wait_ns over all rows of a rank sum exactly to those of
--- step_accounting. For a group, overlapped, transfer, wait and shared time sum to communication_ns. Collectives,
--- bytes and wait_ns refer to kernels launched in the steps; times are clipped to the steps. gloo on the host of a
--- rank with a device exposes nothing, so its times are NULL. If waiting is unknown because collectives are unmatched,
--- all of their time counts as transfer (exposed_unmatched_ns).
+-- Exposed communication is communication that is not overlapped by compute. Steps and precedence (transfer before
+-- wait) are as in step_accounting. Time in which a single group is exposed belongs to that group. Time in which
+-- several groups are exposed belongs to a row of its own (part several groups); exposed_shared_ns is a group's part of
+-- this time. Over all rows of a rank, exposed_transfer_ns and exposed_wait_ns therefore sum exactly to the same
+-- columns of step_accounting. For a group, overlapped, transfer, wait and shared time sum to communication_ns.
+-- Collectives, bytes and wait_ns refer to kernels launched in the steps; times are clipped to the steps. gloo on the
+-- host of a rank with a device exposes nothing, so its times are NULL. If waiting is unknown because collectives are
+-- unmatched, all of their time counts as transfer (exposed_unmatched_ns).
 --
--- To select a kind of parallelism, filter by it: WHERE kind = 'dp'. The kind comes from the group's description, or
+-- To select a kind of parallelism, filter by kind: WHERE kind = 'dp'. The kind comes from the group's description, or
 -- from a layout such as tp2,dp4 (first dimension innermost, as Megatron lays out tp, cp, dp, pp).
 --
 -- Title: Cost of each process group
@@ -42,17 +42,17 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
 --   kind                  VARCHAR         Kind of parallelism: dp, tp, pp, ep, cp, mp (several kinds of model parallelism), a combination from the layout (tp+dp), or NULL.
 --   kind_source           VARCHAR         layout or description; NULL if the kind is unknown.
 --   collective_count      BIGINT [count]  Number of collectives.
---   sized_count           BIGINT [count]  Collectives with a recorded size.
---   bytes                 BIGINT [bytes]  Total message size of these, as defined by nccl-tests; NULL if no size is recorded.
+--   sized_count           BIGINT [count]  Number of collectives with a recorded size.
+--   bytes                 BIGINT [bytes]  Total message size of these collectives, as defined by nccl-tests; NULL if no size is recorded.
 --   communication_ns      BIGINT [ns]     Time in which at least one collective of the group runs.
 --   overlapped_ns         BIGINT [ns]     Part of communication_ns overlapped by compute.
 --   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns in transfers (or unknown waiting), overlapped by neither compute nor another group.
 --   exposed_wait_ns       BIGINT [ns]     Part of communication_ns waiting for another rank, overlapped by neither compute nor another group.
---   exposed_shared_ns     BIGINT [ns]     Part of communication_ns not overlapped by compute but by other groups; the row several groups counts each instant once.
+--   exposed_shared_ns     BIGINT [ns]     Part of communication_ns overlapped by other groups but not by compute; the row several groups includes this time once.
 --   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is unknown.
 --   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of step time.
 --   wait_ns               BIGINT [ns]     Total wait of the rank in its collectives, exposed or overlapped; NULL if none is matched.
---   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes with nccl-tests factors / transfer time, over collectives with both known.
+--   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes with nccl-tests factors / transfer time, over collectives for which both are known.
 WITH
     windows AS MATERIALIZED (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
@@ -120,7 +120,7 @@ WITH
             CASE WHEN NOT t.is_computing AND NOT t.is_transferring AND NOT t.is_unmatched THEN t.ns ELSE 0 END AS wait_ns
         FROM told AS t
     ),
-    -- Prefix sums from the start of the trace: the amount in an interval is the difference between its ends.
+    -- Prefix sums from the start of the trace: an interval has the value at its end minus the value at its start.
     marks AS (
         SELECT
             e.run, e.rank, e.at_ts,
@@ -152,7 +152,7 @@ WITH
         SELECT
             p.run, p.rank, p.group_id, count(*) AS collective_count, count(p.size) AS sized_count, sum(p.size)::BIGINT AS bytes,
             sum(p.wait_ns)::BIGINT AS wait_ns,
-            -- The factors are fractions of the group size; sums of integers do not depend on the order.
+            -- The factors times the group size are integers; sums of integers do not depend on the order.
             sum(p.size * round(p.factor)::BIGINT) FILTER (p.transfer_ns > 0) / any_value(p.group_count)
             / sum(p.transfer_ns) FILTER (p.transfer_ns > 0 AND p.size * p.factor IS NOT NULL) AS busbw_gbps
         FROM parts AS p

@@ -1,8 +1,8 @@
--- Groups and pairs of ranks whose transfers are slower than those of others.
+-- Groups and pairs of ranks whose transfers are slower than the same transfers of other groups.
 --
--- Transfers are compared, step by step, with those of the same collective, size and number of ranks in other groups. A
--- transfer begins when the last rank has started, so waiting for a rank does not make a link slow. The comparison
--- needs at least three groups with the same transfers. Otherwise, or if no link is slow, there are no rows.
+-- Transfers are compared, step by step, with transfers of the same collective, size and number of ranks in other
+-- groups. A transfer begins when the last rank has started, so waiting for a rank does not make a link slow. The
+-- comparison needs at least three groups with the same transfers. Otherwise, or if no link is slow, there are no rows.
 --
 -- Title: Slow links
 -- Shown: channel, collective, verdict, ratio, late_ns, cost_ns, cost_pct, message
@@ -24,14 +24,14 @@ CREATE OR REPLACE MACRO slow_links_v1(
 --   channel       VARCHAR      Ranks of the group, or of the pair.
 --   link_ranks    VARCHAR      Ranks of the link as JSON.
 --   collective    VARCHAR      Collective whose transfers differ most, or p2p.
---   verdict       VARCHAR      slow, or suspected (too few data).
+--   verdict       VARCHAR      slow, or suspected (too little data).
 --   odds          DOUBLE [1]   Probability that any link of the run looks like this by chance.
 --   ratio         DOUBLE [1]   Duration of the link's transfers as a multiple of the median of the others.
---   late_ns       BIGINT [ns]  Additional time of the link's transfers.
+--   late_ns       BIGINT [ns]  Time of the link's transfers beyond the median of the others.
 --   cost_ns       BIGINT [ns]  late_ns, limited to the exposed transfer time of the link's ranks.
 --   cost_pct      DOUBLE [%]   cost_ns as a share of the compared time.
 --   common_rank   INTEGER      Rank that is in all slow links of the run and in no normal link; NULL if there is none.
---   common_host   VARCHAR      Host that all slow links of the run and no normal link cross; NULL if there is none, or if there is a common rank.
+--   common_host   VARCHAR      Host crossed by all slow links of the run and by no normal link; NULL if there is none, or if there is a common rank.
 --   message_code  VARCHAR      Code of the message in the table messages.
 --   message       VARCHAR      Finding in one sentence.
 WITH

@@ -1,9 +1,9 @@
 -- Slowdown of a job by each data-parallel rank, stage, kind of operation and step, relative to a uniform job.
 --
 -- In the replay of a part, only this part has its recorded durations. Everything else is uniform: an operation takes
--- the mean of its name over ranks and steps, a transfer the median. The slowdown of a part is the time of that replay
--- divided by the time of the uniform replay; below 1, the part is faster than the mean. Parts do not sum to the
--- slowdown of the whole.
+-- the mean duration of its name over ranks and steps, and a transfer takes the median duration. The slowdown of a part
+-- is the time of its replay divided by the time of the uniform replay; if it is below 1, the part is faster than the
+-- mean. Parts do not sum to the slowdown of the whole.
 --
 -- Title: Slowdown by part of the job
 -- Status: experimental

@@ -1,10 +1,10 @@
 -- Start of each rank in the collective with the most uneven waits, step by step.
 --
--- Candidates are communication kernels that last at least min_share of a mean step on any rank. The analysis picks
--- the process group (or stream), kernel name and position in the step whose durations differ most between ranks. A
--- rank that starts late delays the others. HTA uses only the last kernel of a step, when a delay at the start of the
--- step has already been absorbed. It drops short kernels, although a late rank runs short ones. It recognizes only
--- kernels named ncclKernel on streams above 0 (Q45). A run without profiler steps is one step. The clocks of the
+-- Candidates are communication kernels that last at least min_share of a mean step on any rank. The analysis picks the
+-- process group (or stream), kernel name and position in the step whose durations differ most between ranks. A rank
+-- that starts late delays the others. HTA uses only the last kernel of a step, by which time a delay at the start of
+-- the step has been absorbed. HTA drops short kernels, although the kernels of a late rank are short. It recognizes
+-- only kernels named ncclKernel on streams above 0 (Q45). A run without profiler steps is one step. The clocks of the
 -- ranks must agree.
 --
 -- Title: The collective with the most uneven waits
@@ -22,10 +22,10 @@ CREATE OR REPLACE MACRO straggler_metric_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Ranks to mark as late in each step; at least 1.
+    -- Number of ranks to mark as late in each step; at least 1.
     num_candidates BIGINT := 2,
-    -- Minimum kernel duration as a share of the mean step; shorter kernels are used if no two ranks share such a long
-    -- one.
+    -- Minimum kernel duration, as a share of the mean step duration; if no two ranks share a kernel that long, shorter
+    -- kernels are used.
     min_share DOUBLE := 0.01,
     -- Whether to use only the last long kernel of each rank and step, as HTA does.
     last_only BOOLEAN := false
@@ -39,11 +39,11 @@ CREATE OR REPLACE MACRO straggler_metric_v1(
 --   device            BIGINT       Device number.
 --   stream            BIGINT       Device stream.
 --   event_id          BIGINT       event_id of the kernel.
---   ts                BIGINT [ns]  Start of the kernel since the run's first event.
+--   ts                BIGINT [ns]  Start of the kernel, relative to the run's first event.
 --   dur               BIGINT [ns]  Duration of the kernel.
 --   late_ns           BIGINT [ns]  Delay after the first rank's start in the step.
---   normalized_start  DOUBLE [1]   Start since the first step, in mean steps (HTA's metric).
---   is_long           BOOLEAN      Whether kernels of min_share were found; false if shorter ones were used.
+--   normalized_start  DOUBLE [1]   Start after the start of the first step, in mean step durations (HTA's metric).
+--   is_long           BOOLEAN      Whether kernels of at least min_share were found; false if shorter kernels were used.
 --   is_late           BOOLEAN      Whether the rank is among the last num_candidates to start in the step, including ties.
 SELECT
     l.run,

@@ -2,13 +2,13 @@
 --
 -- In a block of time, own work, exposed transfer and exposed wait have the same sum on every rank. A straggler has
 -- more own work, and the other ranks wait for it. Each rank is compared, block by block, with its peers: the ranks of
--- its role and pipeline stage, or those of its role that collectives connect. Ranks of different roles are never
--- compared. Blocks are steps, or equal windows if there are no steps.
+-- its role and pipeline stage, or the ranks of its role to which collectives connect it. Ranks of different roles are
+-- never compared. Blocks are steps, or equal windows if there are no steps.
 --
 -- - straggler: more own work than its peers, and its peers wait for it, both by at least min_pct. Chance produces a
 --   false straggler in 6 of 1,000 jobs.
--- - intermittent: the same in some steps only.
--- - suspected: too few data; odds is the probability of chance.
+-- - intermittent: a straggler in some steps only.
+-- - suspected: too little data to be certain; odds is the probability that the lateness is chance.
 -- - none: nothing found.
 -- - unknown: no comparison is possible; verdict_reason explains why.
 --
@@ -37,11 +37,11 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   rank                INTEGER         Rank of the process.
 --   verdict             VARCHAR         Verdict on the rank: straggler, suspected, intermittent, none or unknown.
 --   is_straggler        BOOLEAN         Whether the verdict is straggler; NULL if it is unknown.
---   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown, or why none is uncertain.
+--   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown, or why the verdict none is uncertain.
 --   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.
---   message             VARCHAR         Verdict and cause in one sentence; NULL for none, and for unknown without a slow link.
+--   message             VARCHAR         Verdict and cause in one sentence; NULL for none and unknown, unless the rank has a slow link or a slow stage.
 --   odds                DOUBLE [1]      Probability that any rank of the run looks like this by chance; NULL if unknown.
---   late_step_count     BIGINT [count]  Steps in which the rank has more own work than its peers, by min_pct and three times the noise.
+--   late_step_count     BIGINT [count]  Number of steps in which the rank has more own work than its peers, by at least min_pct and three times the noise.
 --   step_count          BIGINT [count]  Number of compared steps, or of equal windows if the trace has no steps.
 --   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, slower transfer or unknown; NULL: not late.
 --   cause_share_pct     DOUBLE [%]      Share of the lateness that the cause explains; below 50 % the cause is unknown.
@@ -49,21 +49,21 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   subject             VARCHAR         Operator, kernel, annotation or link that differs most from the peers.
 --   subject_ns          BIGINT [ns]     Additional time in subject.
 --   kernel              VARCHAR         Kernel that differs most, if compute takes longer.
---   slowdown            DOUBLE [1]      Duration of the rank's kernels relative to the same calls on its peers; for a link, the same ratio of its transfers.
+--   slowdown            DOUBLE [1]      Duration of the rank's kernels relative to the same calls on its peers; for a slow link, duration of its transfers relative to other links.
 --   stage               INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
---   is_slow_stage       BOOLEAN         Whether the rank's stage has more own work than the other stages by 5 % of the time, and they wait for it; NULL if unknown.
---   stage_late_pct      DOUBLE [%]      Additional own work of the rank's stage over the median of the other stages, as a share of the compared time.
---   stage_cost_pct      DOUBLE [%]      Additional wait of the other stages over the rank's stage, as a share of the compared time.
---   late_ns             BIGINT [ns]     Additional own work of the rank over the median of its peers.
+--   is_slow_stage       BOOLEAN         Whether the rank's stage has more own work than the other stages, by at least 5 % of the compared time, and they wait for it; NULL if unknown.
+--   stage_late_pct      DOUBLE [%]      Additional own work of the rank's stage compared with the median of the other stages, as a share of the compared time.
+--   stage_cost_pct      DOUBLE [%]      Additional wait of the other stages compared with the rank's stage, as a share of the compared time.
+--   late_ns             BIGINT [ns]     Additional own work of the rank, compared with the median of its peers.
 --   late_pct            DOUBLE [%]      late_ns as a share of the compared time.
---   cost_ns             BIGINT [ns]     Median additional exposed wait of the rank's peers over its own.
+--   cost_ns             BIGINT [ns]     Median additional exposed wait of the rank's peers, compared with the rank's own wait.
 --   cost_pct            DOUBLE [%]      cost_ns as a share of the compared time.
 --   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
---   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the time of those other ranks.
+--   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the time of these other ranks.
 --   wait_ns             BIGINT [ns]     Time that the rank itself waits.
 --   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
 --   last_arrival_pct    DOUBLE [%]      last_arrival_count as a share of collective_count.
---   collective_count    BIGINT [count]  Collectives of the rank whose end times agree, excluding sends and receives.
+--   collective_count    BIGINT [count]  Number of collectives of the rank whose end times agree, excluding sends and receives.
 --   trusted_pct         DOUBLE [%]      Share of the rank's collectives whose end times agree.
 --   next_analysis       VARCHAR         Analysis that shows more.
 WITH
@@ -131,7 +131,7 @@ WITH
             100 * (g.cost_ns / nullif(g.window_ns, 0)) AS stage_cost_pct
         FROM judged AS j
         LEFT JOIN causes AS c ON c.run = j.run AND c.rank = j.rank
-        -- A kernel without a launching operator is shown with its own name.
+        -- If no operator launched the kernel, the subject is the kernel: show its short name.
         LEFT JOIN short AS s ON s.name = c.subject AND c.subject = c.kernel
         LEFT JOIN communicating AS m ON m.run = j.run AND m.rank = j.rank
         LEFT JOIN waits AS w ON w.run = j.run AND w.rank = j.rank

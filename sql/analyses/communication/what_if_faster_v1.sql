@@ -1,14 +1,14 @@
 -- Predicted step time with a faster kernel or class of kernels, largest saving first.
 --
 -- All ranks are replayed on their dependency graph, as in `what_if`. A kernel saves nothing while its rank waits for
--- another rank or for its host. Only the transfer of a collective becomes faster, because ranks still wait for each
+-- another rank or for its host. In a collective, only the transfer becomes faster, because ranks still wait for each
 -- other. Classes are computation, communication and memory; kernels are the eight with the most time over all ranks.
 --
--- A wait that compute always overlaps in the capture, such as that for a prefetch, leaves no trace. If kernels become
--- so fast that such a wait is exposed, they save less than stated.
+-- A wait that compute always overlaps in the capture, such as a wait for a prefetch, is not visible in the trace. If
+-- kernels become so fast that such a wait is exposed, they save less than stated.
 --
--- The replay covers the shares 0, 0.5 and 0.8. For other shares, the saving is interpolated and is a lower bound,
--- because each further percent saves at most as much as the one before.
+-- The replay covers the factors 0, 0.5 and 0.8. For other factors, the saving is interpolated and is a lower bound,
+-- because each further percent saves at most as much as the previous percent.
 --
 -- Title: Step time with faster kernels
 -- Shown: part, part_kind, saved_pct, saved_ns, replayed_step_ns, step_ns, factor, bound
@@ -20,22 +20,22 @@
 CREATE OR REPLACE MACRO what_if_faster_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Share of the recorded time that each kernel or class takes, from 0 (none) to 1 (as recorded).
+    -- Assumed duration of each kernel or class, as a fraction of its recorded duration (0 to 1).
     time_factor DOUBLE := 0.5
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR      Run name.
 --   part_kind         VARCHAR      class or kernel.
 --   part              VARCHAR      Name of the class or kernel.
---   factor            DOUBLE [1]   Share of the recorded time that the class or kernel takes.
---   step_ns           BIGINT [ns]  Mean step of the host over the ranks, as recorded.
+--   factor            DOUBLE [1]   Assumed duration, as a fraction of the recorded duration.
+--   step_ns           BIGINT [ns]  Mean host step time over the ranks, as recorded.
 --   replayed_step_ns  BIGINT [ns]  Predicted step time, shortened by the same share as the run.
 --   saved_pct         DOUBLE [%]   Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]   Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
---   saved_high_pct    DOUBLE [%]   Upper end of that interval, as a share of recorded_ns.
---   bound             VARCHAR      lower: a lower bound of the saving, because the share is interpolated, the trace lost events, or no host wait is recorded; NULL: an estimate.
+--   saved_high_pct    DOUBLE [%]   Upper end of the saving's 95 % interval, as a share of recorded_ns.
+--   bound             VARCHAR      lower: a lower bound of the saving, because the saving is interpolated, the trace lost events, or no host wait is recorded; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]  Time from the start of the first step to the last end on a device, over all recordings.
---   replayed_ns       BIGINT [ns]  The same time with the faster kernels.
+--   replayed_ns       BIGINT [ns]  recorded_ns with the faster kernels.
 --   saved_ns          BIGINT [ns]  Predicted saving.
 WITH
     wanted AS (
@@ -62,7 +62,7 @@ WITH
         FROM replays AS r
         WHERE r.part_kind IN ('class', 'kernel') AND lib.is_requested(runs, r.run)
     ),
-    -- Replayed shares on both sides of the requested share.
+    -- The two replayed factors around the requested factor.
     segments AS (
         SELECT
             p.*, lead(p.share) OVER line AS next_share, lead(p.saved_ns) OVER line AS next_saved_ns, lead(p.low_ns) OVER line AS next_low_ns,

@@ -3,18 +3,19 @@
 --
 -- All ranks are replayed on the dependencies of their operations: the order of the host's launches, calls in which the
 -- host waits for the device, streams, and collectives, in which ranks wait for each other. Without a change, the
--- replay gives the recorded times. Each scenario changes one thing. no late rank: on ranks that `stragglers` names
--- (straggler or intermittent; without these, suspected), operations and host work take the median time of the same
--- work on the other ranks of the stage. balanced: everything takes the mean time over the ranks of a stage. no
+-- replay gives the recorded times. Each scenario changes one thing. no late rank: on ranks that `stragglers` reports
+-- as straggler or intermittent (if there are none, as suspected), operations and host work take the median time of the
+-- same work on the other ranks of the stage. balanced: all work takes its mean time over the ranks of a stage. no
 -- transfer: data arrives at once, but ranks still wait for each other. link at peers' speed: transfers of slow
--- channels take as long as those of the same size elsewhere. no exposed communication: each rank only works. perfect
--- overlap: the same, but transfers keep their recorded duration. uniform: each operation takes the mean of its name
--- over ranks and steps, each transfer the median; recorded_ns / replayed_ns is the slowdown S of "Understanding
--- stragglers in large model training using what-if analysis"; `slowdown_parts` shows it by part.
+-- channels take as long as transfers of the same size on other channels. no exposed communication: ranks neither
+-- transfer data nor wait for each other. perfect overlap: no exposed communication, but transfers keep their recorded
+-- duration. uniform: each operation takes the mean duration of its name over ranks and steps, each transfer the median
+-- duration; recorded_ns / replayed_ns is the slowdown S of "Understanding stragglers in large model training using
+-- what-if analysis"; `slowdown_parts` shows it by part.
 --
--- Waits between streams are inferred. So are waits of the host, if no waiting calls are recorded. If no wait of a
--- launching host for its device is recorded, launches stay as early as recorded, and savings are lower bounds. The
--- interval is that of the mean over steps.
+-- Waits between streams are inferred, and so are waits of the host if no waiting calls are recorded. If no wait of a
+-- launching thread for its device is recorded, launches stay as early as recorded, and savings are lower bounds. The
+-- interval of a saving is that of the mean over steps.
 --
 -- Title: Step time in other circumstances
 -- Shown: scenario, step_ns, replayed_step_ns, saved_pct, bound, changed_ranks, reason
@@ -31,14 +32,14 @@ CREATE OR REPLACE MACRO what_if_v1(
 -- Columns:
 --   run               VARCHAR         Run name.
 --   scenario          VARCHAR         as recorded, no late rank, balanced, link at peers' speed, no transfer, no exposed communication, perfect overlap, uniform.
---   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
+--   step_ns           BIGINT [ns]     Mean host step time over the ranks, as recorded.
 --   replayed_step_ns  BIGINT [ns]     Predicted step time, shortened by the same share as the run.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
---   saved_high_pct    DOUBLE [%]      Upper end of that interval, as a share of recorded_ns.
+--   saved_high_pct    DOUBLE [%]      Upper end of the saving's 95 % interval, as a share of recorded_ns.
 --   bound             VARCHAR         upper: an upper bound of the saving; lower: a lower bound, because the trace lacks events or ranks, data sizes differ, or no host wait is recorded; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]     Time from the start of the first step to the last end on a device, over all recordings.
---   replayed_ns       BIGINT [ns]     The same in this scenario.
+--   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.
 --   saved_ns          BIGINT [ns]     Predicted saving.
 --   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Ranks that take part.

@@ -1,15 +1,15 @@
 -- Whether two runs can be compared: device, world size, ranks, software, data types, and whether they did the same
 -- work.
 --
--- The worst verdict of any property is the verdict of the pair. Properties that a side does not record are unknown,
--- which does not lower the verdict. The last property is the share of busy time with the same operator and shapes on
--- both sides, as paired by comparison.
+-- The verdict on the pair is the worst verdict on any property. A property that one run does not record is unknown,
+-- which does not lower the verdict on the pair. The last property is the share of busy time with the same operator and
+-- shapes in both runs, as paired by the comparison analysis.
 --
 -- Title: Whether two runs can be compared
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the checks that people make by hand before they trust a difference
--- Needs: two runs in the store, or one and different ranks or steps
+-- Needs: two runs in the store, or different ranks or steps of one run
 CREATE OR REPLACE MACRO comparability_v1(
     -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO comparability_v1(
     test_ranks INTEGER[] := NULL,
     -- Profiler steps of the test; NULL means the steps of the control.
     test_steps BIGINT[] := NULL,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:

@@ -1,25 +1,26 @@
 -- What changed between two runs: the step time, which parts of the step, and which operators.
 --
--- The first run is the control, the second the test. Ranks or steps of one run can be compared with others of the
--- same run. Times are means over all steps and ranks of a side. The parts sum exactly to the step and the rows of a
--- part to the part, on both sides and in the difference; step_contents defines them. Names are paired across
--- renamings, from equal operator, shapes and kernel down to the same kind of work (weakest_match).
+-- The first run is the control, the second the test. Ranks or steps of one run can be compared with others of the same
+-- run. Times are means over all steps and ranks of the control or the test. The parts sum exactly to the step, and the
+-- rows of a part sum exactly to the part, for the control, the test and the difference. The step_contents analysis
+-- defines parts and rows. Renamed operators and kernels are paired by what they have in common, from the same operator,
+-- shapes and kernel down to the same kind of work (weakest_match).
 --
--- Steps are the samples for the noise; if no rank communicates, each step of each rank is a sample. A difference
--- counts if it is statistically significant and above 0.5 % of the step time, or 0.1 % for parts and rows. The
--- confidence level is 99 %, and 99.9 % for parts and rows because there are many. If the means of the sides differ by
--- more or less than their medians, control_slow_steps and test_slow_steps list the responsible steps. With two steps
--- per side, a step time that is 1.5 times as long counts if all steps of one side are slower than all steps of the
--- other. With one step on a side, noise is unknown: rows that differ by more than 1 % of the step time count, and the
--- verdict of the step is unknown. The verdict is also unknown if the noise is too large to detect a change of 2 % of
--- the step time.
+-- Steps are the samples for the noise; if no rank communicates, each step of each rank is a sample. A difference counts
+-- if it is statistically significant and above 0.5 % of the step time, or 0.1 % for parts and rows. The confidence
+-- level is 99 %, and 99.9 % for parts and rows because there are many. If slow steps make the difference of the means
+-- larger or smaller than the difference of the medians, control_slow_steps and test_slow_steps list these steps. With
+-- two steps per run, a step time that is 1.5 times as long counts if all steps of one run are slower than all steps of
+-- the other. If a run has only one step, noise is unknown: rows that differ by more than 1 % of the step time count,
+-- and the verdict on the step is unknown. The verdict is also unknown if the noise is too large to detect a change of 2
+-- % of the step time.
 --
 -- Title: What changed between two runs
 -- Shown: part, subject, diff_ns, diff_pct, verdict, control_ns, test_ns, noise_ns, control_count, test_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens trace diff, Holistic Trace Analysis TraceDiff, with parts that add up and noise
--- Needs: two runs in the store, or one and different ranks or steps; shapes need record_shapes=True
+-- Needs: two runs in the store, or different ranks or steps of one run; shapes need record_shapes=True
 CREATE OR REPLACE MACRO comparison_v1(
     -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,
@@ -33,7 +34,7 @@ CREATE OR REPLACE MACRO comparison_v1(
     test_ranks INTEGER[] := NULL,
     -- Profiler steps of the test; NULL means the steps of the control.
     test_steps BIGINT[] := NULL,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
@@ -62,10 +63,10 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   module_or_annotation  VARCHAR         nn.Module or annotation with the most of this time; NULL: none.
 --   control_step_count    BIGINT [count]  Number of steps of the control.
 --   test_step_count       BIGINT [count]  Number of steps of the test.
---   control_median_ns     DOUBLE [ns]     Median step of the control; NULL for parts and rows.
---   test_median_ns        DOUBLE [ns]     Median step of the test; NULL for parts and rows.
---   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
---   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
+--   control_median_ns     DOUBLE [ns]     Median step time of the control; NULL for parts and rows.
+--   test_median_ns        DOUBLE [ns]     Median step time of the test; NULL for parts and rows.
+--   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
+--   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
 SELECT p.control_run, p.test_run, c.*
 FROM lib.run_comparison(runs, ranks, steps, include_last_profiler_step, test_ranks, test_steps, renamed) AS c
 CROSS JOIN lib.compared_runs(runs) AS p

@@ -1,12 +1,13 @@
 -- Key figures of each run compared with previous runs of the same job: regressions beyond the usual variation.
 --
--- A run is compared with earlier runs of the same job: same device model, number of ranks and tags. The baseline is
--- the median of the last baseline_runs of them, and the noise is their median absolute deviation (MAD). A figure is a
+-- A run is compared with earlier runs of the same job: same device model, number of ranks and tags. The baseline is the
+-- median of the last baseline_runs earlier runs, and the noise is their median absolute deviation (MAD). A figure is a
 -- regression if it is worse than the baseline by more than noise_factor times the noise and by more than
 -- min_change_pct. min_change_pct is relative to the median or, for shares of the time, in percentage points. Runs are
--- ordered by their first event, or by ingestion if the trace has no time of day. A lasting change stops being a
--- regression once some baseline runs include it, because their variation then grows. With steady noise and the
--- defaults, 3 of 1,000 figures are false alarms; with six runs, 11.
+-- ordered by the time of their first event, or of ingestion if the trace does not record the date. A lasting change
+-- stops being a regression once some baseline runs include the change, because the variation of the baseline then
+-- grows. With steady noise and the defaults, 3 of 1,000 figures are false alarms; with a baseline of only six runs, 11
+-- of 1,000 are.
 --
 -- Title: Key figures, run after run
 -- Shown: kpi, kpi_value, unit, baseline_median, diff_pct, is_regression, job, captured_at
@@ -29,15 +30,15 @@ CREATE OR REPLACE MACRO kpi_trends_v1(
     same_tags VARCHAR[] := NULL,
     -- Maximum number of earlier runs in the baseline.
     baseline_runs BIGINT := 10,
-    -- Minimum number of baseline runs; below it there is no verdict.
+    -- Minimum number of baseline runs; with fewer, there is no verdict.
     min_runs BIGINT := 6,
-    -- Multiple of the noise from which a change is a regression.
+    -- Multiple of the noise that a change must exceed to be a regression.
     noise_factor DOUBLE := 6,
-    -- Minimum change of a regression [%].
+    -- Change that a regression must exceed [%].
     min_change_pct DOUBLE := 1
 ) AS TABLE
 -- Columns:
---   kpi                 VARCHAR         Name of the figure, as in kpis.
+--   kpi                 VARCHAR         Name of the figure, as in the kpis analysis.
 --   job                 VARCHAR         Tags shared by the runs; empty if they have none.
 --   run                 VARCHAR         Run name.
 --   captured_at         VARCHAR         Time of the first event, UTC; time of ingestion if the trace does not record it.
@@ -47,7 +48,7 @@ CREATE OR REPLACE MACRO kpi_trends_v1(
 --   baseline_run_count  BIGINT [count]  Number of earlier runs in the baseline.
 --   baseline_median     DOUBLE [1]      Median of the baseline; NULL with fewer than min_runs.
 --   diff_pct            DOUBLE [%]      Difference from baseline_median, as a share of baseline_median.
---   tolerance           DOUBLE [1]      Largest deviation from the median that is neither better nor worse.
+--   tolerance           DOUBLE [1]      Largest difference from baseline_median that counts as neither better nor worse.
 --   is_regression       BOOLEAN         Whether the figure is worse by more than tolerance; NULL without a baseline.
 WITH
     tagged AS (
@@ -118,7 +119,7 @@ WITH
         SELECT
             c.*,
             greatest(
-                -- For a normal distribution, 1.4826 MAD equal one standard deviation.
+                -- For a normal distribution, 1.4826 times the MAD is the standard deviation.
                 noise_factor * 1.4826 * c.spread,
                 min_change_pct * (CASE WHEN c.unit = '%' THEN 1 ELSE c.middle / 100 END)
             ) AS tolerance

@@ -1,7 +1,8 @@
--- Predictions of what_if for one run, compared with the steps of a later run.
+-- Predictions of the what_if analysis for one run, compared with the steps of a later run.
 --
--- If the later run has only that change and its step time is within the interval of the scenario, the prediction was
--- right. The interval is that over steps, but at least 1 % of the recorded step time or 10 % of the saving.
+-- A prediction was right if the later run differs only by the change of the scenario, and its step time is within the
+-- interval of the prediction. The interval reflects the variation between steps. In both directions, it extends by at
+-- least 1 % of the recorded step time and by at least 10 % of the saving.
 --
 -- Title: Predictions against a later run
 -- Shown: scenario, control_step_ns, predicted_step_ns, measured_step_ns, diff_ns, diff_pct, verdict, bound
@@ -19,13 +20,13 @@ CREATE OR REPLACE MACRO predictions_v1(
 --   test_run            VARCHAR      Run that was measured later.
 --   position            INTEGER [1]  Position of the scenario, from 1.
 --   scenario            VARCHAR      Name of the scenario, as in what_if.
---   control_step_ns     BIGINT [ns]  Mean step of the control, as recorded.
---   predicted_step_ns   BIGINT [ns]  Step of the control in this scenario.
---   predicted_low_ns    BIGINT [ns]  Lower end of the interval of the prediction.
+--   control_step_ns     BIGINT [ns]  Mean step time of the control, as recorded.
+--   predicted_step_ns   BIGINT [ns]  Step time of the control in this scenario.
+--   predicted_low_ns    BIGINT [ns]  Lower end of the prediction's interval.
 --   predicted_high_ns   BIGINT [ns]  Upper end of the prediction's interval.
---   measured_step_ns    BIGINT [ns]  Mean step of the test.
+--   measured_step_ns    BIGINT [ns]  Mean step time of the test.
 --   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
---   diff_ns             BIGINT [ns]  Measured minus predicted step.
+--   diff_ns             BIGINT [ns]  Measured minus predicted step time.
 --   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
 --   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below it or is above it.
 --   bound               VARCHAR      lower: the saving is at least as large, so a faster test also counts as predicted; upper: the saving is at most as large, so a slower test also counts as predicted; NULL: an estimate.

@@ -1,18 +1,20 @@
 -- What changed between two runs of a serving engine at equal load: iteration time, tokens per second, idle time and kernels.
 --
--- The first run is the control, the second the test. Iterations are compared only with those of the same phase and
--- about the same load: requests, new tokens, and context of a request are in the same power of two on both sides, and
--- their means differ by 10 % at most, by 25 % for the context. A decode is never compared with a prefill. The row of a
--- phase is the mean over these loads, each weighted by its iterations in the control, so a different mix of requests
--- does not count as a change of the engine. The time of an iteration is that of serving: from the end of the previous
--- one on the device to its own end, without unrecorded time; for a decode, this is the time per output token.
+-- The first run is the control, the second the test. Iterations are compared only with iterations of the same phase at
+-- about the same load. At the same load, the numbers of requests and new tokens and the context length of a request are
+-- between the same powers of two in both runs, and their means differ by at most 10 % (context length: 25 %). A decode
+-- is never compared with a prefill. The row of a phase is the mean over these loads, each weighted by its number of
+-- iterations in the control, so a different mix of requests does not count as a change of the engine. The time of an
+-- iteration is measured as in the serving analysis: from the end of the previous iteration on the device to the end of
+-- the iteration, without unrecorded time. For a decode, this is the time per output token.
 --
--- Iterations are the samples for the noise; all ranks of an iteration are one sample because they wait for each other. A
--- difference counts if it is statistically significant and above 0.5 % of the iteration time, or 0.1 % for parts and
--- kernels. The confidence level is 99 %, and 99.9 % for parts and kernels because there are many. With one iteration on each
--- side, noise is unknown: parts and kernels that differ by more than 1 % of the iteration time count, and the verdict of the
--- iteration is unknown. If the noise exceeds 2 % of the iteration time, or 1 % for parts and kernels, the verdict on a
--- difference within the noise is also unknown. Parts sum to the iteration; overlapping kernels each count in full.
+-- Iterations are the samples for the noise; all ranks of an iteration are one sample because they wait for each other.
+-- A difference counts if it is statistically significant and above 0.5 % of the iteration time, or 0.1 % for parts and
+-- kernels. The confidence level is 99 %, and 99.9 % for parts and kernels because there are many. With only one
+-- iteration in each run, noise is unknown: parts and kernels that differ by more than 1 % of the iteration time count,
+-- and the verdict on the iteration is unknown. If the noise exceeds 2 % of the iteration time, or 1 % for parts and
+-- kernels, the verdict on a difference within the noise is also unknown. Parts sum to the iteration. Kernels do not,
+-- because overlapping kernels each count in full.
 --
 -- Title: What changed between two runs of a serving engine
 -- Shown: phase, level, subject, request_range, context_range, control_ns, test_ns, diff_pct, noise_pct, verdict
@@ -32,24 +34,24 @@ CREATE OR REPLACE MACRO serving_comparison_v1(
 --   test_run                         VARCHAR         Run of the test.
 --   phase                            VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   level                            VARCHAR         phase, load, part or kernel.
---   subject                          VARCHAR         between iterations, idle inside or busy for a part; name of a kernel; NULL for phases and loads.
---   request_range                    VARCHAR         Number of requests of the load, such as 8-15; NULL if unknown, and for other levels.
---   token_range                      VARCHAR         Number of new tokens of the load.
---   context_range                    VARCHAR         Mean context length of the load's requests.
+--   subject                          VARCHAR         Part (between iterations, idle inside or busy) or name of the kernel; NULL for phases and loads.
+--   request_range                    VARCHAR         Range of the number of requests, such as 8-15; NULL if unknown, and for levels other than load.
+--   token_range                      VARCHAR         Range of the number of new tokens.
+--   context_range                    VARCHAR         Range of the mean context length of a request.
 --   control_ns                       BIGINT [ns]     Mean time per iteration of the control; NULL without comparable iterations.
 --   test_ns                          BIGINT [ns]     Mean time per iteration of the test.
 --   diff_ns                          BIGINT [ns]     Test minus control.
 --   diff_pct                         DOUBLE [%]      diff_ns as a share of control_ns; NULL if that is 0.
---   noise_ns                         DOUBLE [ns]     Possible error of the difference by chance; NULL if no load has two iterations on a side.
---   noise_pct                        DOUBLE [%]      noise_ns as a share of control_ns; the noise of tokens per second is the same share.
+--   noise_ns                         DOUBLE [ns]     Possible error of the difference by chance; NULL if no load has more than one iteration in either run.
+--   noise_pct                        DOUBLE [%]      noise_ns as a share of control_ns; tokens per second have the same relative noise.
 --   is_change                        BOOLEAN         Whether the difference is statistically significant and not small.
 --   verdict                          VARCHAR         slower, faster, longer, shorter (idle time), added, removed, unchanged, within noise, unknown (too few iterations or too much noise), other load, no common load, only in control or only in test.
---   control_input_tokens_per_s       DOUBLE [1/s]    Tokens processed / the time of the iterations, in the control; NULL for parts and kernels, or unless all iterations state the number.
---   test_input_tokens_per_s          DOUBLE [1/s]    Tokens processed / the time of the iterations, in the test.
---   control_min_output_tokens_per_s  DOUBLE [1/s]    Minimum number of tokens generated / the time of the iterations, in the control.
---   test_min_output_tokens_per_s     DOUBLE [1/s]    Minimum number of tokens generated / the time of the iterations, in the test.
---   control_iteration_count          BIGINT [count]  Iterations of the control; for phases, parts and kernels those of loads that both sides have.
---   test_iteration_count             BIGINT [count]  Iterations of the test.
+--   control_input_tokens_per_s       DOUBLE [1/s]    Tokens processed per second of iteration time in the control; NULL for parts and kernels, and unless all iterations state the number of tokens.
+--   test_input_tokens_per_s          DOUBLE [1/s]    Tokens processed per second of iteration time in the test.
+--   control_min_output_tokens_per_s  DOUBLE [1/s]    Minimum number of tokens generated per second of iteration time in the control.
+--   test_min_output_tokens_per_s     DOUBLE [1/s]    Minimum number of tokens generated per second of iteration time in the test.
+--   control_iteration_count          BIGINT [count]  Number of iterations of the control; for phases, parts and kernels, only iterations at loads that both runs have, if there are any.
+--   test_iteration_count             BIGINT [count]  Number of iterations of the test.
 WITH
     pair AS (
         FROM lib.compared_runs(runs)
@@ -59,7 +61,7 @@ WITH
         FROM lib.serving_iterations(runs, ranks) AS i
         JOIN pair AS p ON i.run IN (p.control_run, p.test_run)
     ),
-    -- Loads are powers of two; -1 if unknown.
+    -- Loads are grouped by powers of two; -1 if unknown.
     measured AS MATERIALIZED (
         SELECT
             m.run, m.rank, m.event_id, m.iteration, coalesce(m.phase, '') AS phase, m.run = p.control_run AS is_control,
@@ -72,7 +74,7 @@ WITH
         JOIN pair AS p ON m.run IN (p.control_run, p.test_run)
         WHERE m.device_ns IS NOT NULL AND p.control_run <> p.test_run
     ),
-    -- Ranks of an iteration are one sample.
+    -- All ranks of an iteration form one sample.
     samples AS MATERIALIZED (
         SELECT
             m.phase, m.request_power, m.token_power, m.context_power, m.is_control, m.iteration, count(*) AS rank_count,
@@ -103,7 +105,7 @@ WITH
             AND coalesce(abs(l.control_contexts - l.test_contexts) <= 0.25 * l.control_contexts, true) AS is_common
         FROM loads AS l
     ),
-    -- Share of the control's iterations with this load, counting only loads that both sides have.
+    -- Share of the control's iterations with this load, counting only loads that both runs have.
     weighted AS MATERIALIZED (
         SELECT
             j.*,
@@ -141,7 +143,7 @@ WITH
             ON s.phase = k.phase AND s.request_power = k.request_power AND s.token_power = k.token_power AND s.context_power = k.context_power
             AND s.is_control = k.is_control AND s.iteration = k.iteration
     ),
-    -- An iteration without the kernel counts as 0, so sums over all iterations suffice.
+    -- An iteration without the kernel contributes 0, so sums over the other iterations suffice.
     moments AS (
         SELECT
             w.load_id, i.level, i.subject,
@@ -163,7 +165,7 @@ WITH
         FROM moments AS m
         JOIN weighted AS w ON w.load_id = m.load_id
     ),
-    -- Sums of rounded terms are the same in any order.
+    -- Rounded terms have the same sum in any order.
     phases AS (
         SELECT
             m.phase, m.level, m.subject, NULL::BIGINT AS load_id,
@@ -221,7 +223,7 @@ WITH
         SELECT s.*, NOT s.is_small AND CASE WHEN s.noise_ns IS NULL THEN NOT s.is_whole ELSE abs(s.difference) > s.noise_ns END AS differs
         FROM sized AS s
     ),
-    -- Tokens of an iteration at the loads that both sides have, or at one load.
+    -- Tokens per iteration over all loads that both runs have, and at each of these loads.
     rates AS (
         SELECT
             w.phase, CASE WHEN grouping(w.load_id) = 0 THEN w.load_id END AS load_id,

@@ -1,16 +1,17 @@
 -- Step time by part, operator, shapes and kernel: the rows by which two runs are compared.
 --
 -- Every nanosecond of a step is in exactly one row. Concurrent activity counts once, in the order computation,
--- transfer, wait, copies; within one of these, the operation that started first gets the time (device self time).
--- Idle time is attributed to the operator that ends it. The device runs behind the host. A step therefore contains
--- all operations that it launched, whenever they run. Idle time counts from the start of the host step, or the end of
--- the previous step on the device. It counts up to the end of the host step, or of the last operation.
+-- transfer, wait, copies. Of concurrent operations of the same kind, the operation that started first gets the time
+-- (device self time). Idle time is attributed to the operator that ends it. The device runs behind the host, so a step
+-- contains all operations that it launched, whenever they run. Idle time counts from the start of the host step or the
+-- end of the previous step on the device, whichever is later. It counts up to the end of the host step or of the last
+-- operation, whichever is later.
 --
--- Operations launched outside steps, or without a launch in the trace, are the part other. The difference between the
--- total and the duration of the host step is the part lag, which may be negative. step_accounting differs: it covers
--- the activity between the start and end of the host step, whichever step launched it. Names omit parts that change
--- from capture to capture. A rank without device activity is described by its host: the self time of operators on the
--- thread of its steps.
+-- Operations launched outside steps, or without a launch in the trace, form the part `other`. The difference between
+-- the total and the duration of the host step is the part `lag`, which may be negative. The step_accounting analysis
+-- differs: it covers the activity between the start and end of the host step, regardless of the step that launched it.
+-- Names omit the parts of a name that change from capture to capture. For a rank without device activity, the rows
+-- contain host time: the self time of operators on the thread that runs the steps.
 --
 -- Title: Contents of each step
 -- Shown: rank, step, part, self_ns, op_count, operator, kernel, phase
@@ -41,7 +42,7 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
 --   phase                 VARCHAR         Training phase: forward, backward or optimizer; NULL for idle time.
---   self_ns               BIGINT [ns]     Part of the step in this row; the rows of a step sum to its duration on the host.
+--   self_ns               BIGINT [ns]     Step time in this row; the rows of a step sum to its duration on the host.
 --   dur_ns                BIGINT [ns]     Total duration, overlapped or not; 0 for idle time.
 --   op_count              BIGINT [count]  Number of operations that started.
 SELECT c.*

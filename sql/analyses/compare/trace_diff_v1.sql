@@ -1,16 +1,16 @@
 -- Differences between two runs, steps or ranks by operation name, largest change in duration first.
 --
--- The first run is the control, the second the test. Ranks or steps of one run can be compared with others of the
--- same run. All requested ranks and steps of a side are summed, so choose the same number on both sides. Step numbers
--- of two captures never correspond. ProfilerStep#3 of one and ProfilerStep#8 of the other therefore share the row
--- ProfilerStep, unless by_step_number separates them, as HTA does.
+-- The first run is the control, the second the test. Ranks or steps of one run can be compared with others of the same
+-- run. All requested ranks and steps of the control are summed, and likewise for the test, so choose the same number of
+-- ranks and steps for both. Step numbers of two captures never correspond. ProfilerStep#3 of one run and ProfilerStep#8
+-- of the other therefore share the row ProfilerStep, unless by_step_number separates them, as HTA does.
 --
 -- Title: Operations that differ
 -- Shown: name, change, diff_count, diff_sum_ns, diff_pct, control_sum_ns, test_sum_ns, category
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA TraceDiff.compare_traces and TraceDiff.ops_diff
--- Needs: two runs in the store, or one and different ranks or steps
+-- Needs: two runs in the store, or different ranks or steps of one run
 CREATE OR REPLACE MACRO trace_diff_v1(
     -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,

@@ -1,7 +1,7 @@
 -- Type of accelerator used by each rank, as far as its trace records it.
 --
--- The communication backend decides, then the device model, then the names of runtime calls, matched with the table
--- vendors. Ranks without any of these have NULL.
+-- The type is derived from the communication backend, otherwise from the device model, otherwise from the names of
+-- runtime calls. The table vendors maps all three to types. The type is NULL if none of them matches.
 --
 -- Title: Accelerator of each rank
 -- Status: stable

@@ -1,4 +1,4 @@
--- Missing or wrong data in the traces, the analyses that it limits, and how to fix it.
+-- Problems with the data in the traces, the analyses that they limit, and how to fix them.
 --
 -- severity: error (numbers are affected or data is lost), warning (an analysis is limited), note. value is the
 -- measurement that triggered the rule. rank is NULL if the finding applies to the whole run.
@@ -15,15 +15,15 @@ CREATE OR REPLACE MACRO findings_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Share of device activity without a launch, above which it is reported [%].
+    -- Report device operations without a launch above this share of all operations [%].
     unlinked_above_pct DOUBLE := 1.0,
-    -- Share of a recording in which the device runs work that is not in the trace, above which it is reported [%].
+    -- Report unrecorded device work from this share of the recording [%].
     unrecorded_above_pct DOUBLE := 1.0,
-    -- Share of a recording that may be idle or earlier work, above which it is reported [%].
+    -- Report time that may be either idle or earlier work from this share of the recording [%].
     undecided_above_pct DOUBLE := 10.0,
-    -- Length of the first step, as a multiple of the median, above which it is a start-up transient.
+    -- Report the first step as a start-up transient if it is longer than this multiple of the median step.
     transient_above_ratio DOUBLE := 2.0,
-    -- Difference between the starts of the ranks, above which it is reported [ns].
+    -- Report differences between the start times of the ranks above this limit [ns].
     start_spread_above_ns BIGINT := 1000000000
 ) AS TABLE
 -- Columns:
@@ -47,7 +47,7 @@ WITH
     unrecorded_kinds AS (
         SELECT
             u.run, u.rank, u.kind, sum(u.dur)::BIGINT AS ns,
-            -- One launch interval may span several gaps.
+            -- Several gaps may belong to the same launches; count these launches once.
             max(u.launch_count) AS launch_count
         FROM unrecorded_time AS u
         WHERE lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
@@ -76,7 +76,7 @@ WITH
             min(h.step_count) AS least_steps,
             max(h.step_count) AS most_steps
         FROM health AS h
-        -- Do not count the ranks of roles that precede the first role in the store.
+        -- Subtract the ranks of roles that precede the first role in the store.
         JOIN (SELECT k.run, min(k.first_rank) AS first_rank FROM ranks AS k GROUP BY k.run) AS w ON w.run = h.run
         GROUP BY h.run
     ),

@@ -7,7 +7,7 @@
 -- Reference: none; the first questions about an unfamiliar trace
 -- Needs: nothing
 -- Scope: runs, ranks; the same in every step
--- Materialized: never; it reads runs, whose tags change
+-- Materialized: never; the table runs contains tags, which can change
 CREATE OR REPLACE MACRO jobs_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO jobs_v1(
 --   framework     VARCHAR         Profiled framework with version; NULL if not recorded.
 --   runtime       VARCHAR         CUDA or HIP with version, such as CUDA 12.6; NULL if not recorded.
 --   nccl_version  VARCHAR         NCCL version; NULL if not recorded.
---   event_count   BIGINT [count]  Number of events of these ranks.
+--   event_count   BIGINT [count]  Number of events of all ranks.
 WITH
     models AS (
         SELECT m.run, count(*) AS device_count, string_agg(DISTINCT m.name, ', ' ORDER BY m.name) AS device_names

@@ -1,9 +1,9 @@
--- The most frequent sequences of kernels that calls of an operator launch.
+-- The kernel sequences that calls of an operator launch most frequently.
 --
--- The analysis takes the outermost operators, annotations and runtime calls of each thread whose name contains
--- operator_name. A call's sequence is every operation that its thread launched during the call, in order of start on
--- the device. Calls with the same name and sequence share one row. HTA considers only calls at the smallest depth in
--- the trace, so it misses the same operator one level deeper (Q42).
+-- On each thread, the calls are the outermost operators, annotations, runtime calls and Python calls whose name
+-- contains operator_name. The sequence of a call consists of all operations that its thread launched during the call,
+-- ordered by their start on the device. Calls with the same name and sequence share a row. HTA considers only calls at
+-- the smallest depth in the trace, so it misses calls of the same operator one level deeper (Q42).
 --
 -- Title: Frequent kernel sequences
 -- Shown: rank, device_sum_ns, occurrence_count, name, kernel_count, host_sum_ns, pattern
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO frequent_kernel_sequences_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Part of the name of the operator, annotation or call.
+    -- Substring of the name of the operator, annotation or call.
     operator_name VARCHAR := 'aten::',
     -- Minimum sequence length [kernels, copies and memsets].
     min_pattern_len BIGINT := 3
@@ -29,11 +29,11 @@ CREATE OR REPLACE MACRO frequent_kernel_sequences_v1(
 -- Columns:
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
---   sequence_id       BIGINT          Rank of the sequence by frequency, within the process: 1 is the most frequent.
---   pattern           VARCHAR         Name of the call, then the names of the operations it launched, joined by |.
+--   sequence_id       BIGINT          Position of the sequence by frequency on the rank; 1 is the most frequent.
+--   pattern           VARCHAR         Name of the call, then the names of the operations that it launched, joined by |.
 --   name              VARCHAR         Name of the call.
---   kernel_count      BIGINT [count]  Operations in the sequence.
---   occurrence_count  BIGINT [count]  Calls with this sequence.
+--   kernel_count      BIGINT [count]  Number of operations in the sequence.
+--   occurrence_count  BIGINT [count]  Number of calls with this sequence.
 --   device_sum_ns     BIGINT [ns]     Total duration of the operations that the calls launched.
 --   host_sum_ns       BIGINT [ns]     Total duration of the calls on the host.
 --   first_event_id    BIGINT          event_id of the first call.

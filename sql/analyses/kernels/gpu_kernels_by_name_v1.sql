@@ -1,9 +1,10 @@
 -- Duration of each kernel, copy and memset by name, per rank and class.
 --
 -- Names are ordered by total duration within a rank and class. num_kernels limits the number of names that get a row
--- of their own. duration_ratio instead keeps the names that make up that share of the class's time; num_kernels takes
--- precedence. The remaining launches form one row "others", whose statistics are computed from the launches
--- themselves. HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the ratio (Q22).
+-- of their own. duration_ratio instead selects the longest names that together make up that share of the class's time;
+-- num_kernels takes precedence. The remaining launches form one row "others", whose statistics are computed from the
+-- launches themselves. HTA computes the statistics of this row from the sums of each name (Q21), and applies
+-- duration_ratio as a quantile of cumulative sums (Q22).
 --
 -- Title: Longest kernels of each rank
 -- Shown: rank, sum_ns, class_pct, name, kernel_count, mean_ns, class, max_ns
@@ -21,7 +22,7 @@ CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Names with a row of their own, per rank and class; NULL means every name.
+    -- Number of names with a row of their own, per rank and class; NULL means every name.
     num_kernels BIGINT := NULL,
     -- Share of the class's time covered by names with a row of their own; used if num_kernels is NULL.
     duration_ratio DOUBLE := NULL
@@ -38,9 +39,9 @@ CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
 --   mean_ns       DOUBLE [ns]     Mean duration.
 --   std_ns        DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
 --   median_ns     DOUBLE [ns]     Median duration.
---   class_pct     DOUBLE [%]      Share of the total duration of the rank and class; NULL if that is 0.
---   name_count    BIGINT [count]  Names in the row: 1, or the number of names combined in others.
---   unmatched_ns  BIGINT [ns]     Part of sum_ns whose class was not decided by metadata, category or rule.
+--   class_pct     DOUBLE [%]      Share of the total duration of the rank and class; NULL if the total is 0.
+--   name_count    BIGINT [count]  Number of names in the row; 1, except for others.
+--   unmatched_ns  BIGINT [ns]     Part of sum_ns whose class is a default, because no metadata, category or rule determines it.
 WITH
     ops AS (
         SELECT g.run, g.rank, g.class, g.name, g.dur, g.class_source

@@ -1,12 +1,13 @@
 -- Utilization, SM efficiency, occupancy, tensor core use and peak memory of each GPU.
 --
--- All shares are of step time as the device sees it: a step lasts until the work launched in it has ended. A trace
--- without steps counts as one step. Utilization is the time in which a kernel runs; copies do not count. Estimated SM
--- efficiency counts a moment as full if the running kernels have at least one block per multiprocessor, and as their
--- sum of blocks per multiprocessor otherwise. It is a lower bound if some launches do not record that number
--- (sm_known_pct). Occupancy is a mean over kernel time; NCCL kernels are recorded with 0. Use of tensor cores (AMD:
--- matrix cores) is derived from kernel names (table tensor_core_kernels). Known and unknown use are shares of kernel
--- time. Peaks are those of memory_peaks and include the last step.
+-- Unless stated otherwise, shares are relative to step time as the device sees it: a step lasts until the work
+-- launched in it has ended. A trace without steps counts as one step. Utilization is the share of time in which a
+-- kernel runs; copies do not count. Estimated SM efficiency is, at each moment, the sum of blocks per multiprocessor
+-- of the running kernels, or 100 % if there is at least one block per multiprocessor. It is a lower bound if some
+-- launches do not record blocks per multiprocessor (sm_known_pct). Occupancy is a mean over kernel time; NCCL kernels
+-- are recorded with 0. Use of tensor cores (AMD: matrix cores) is derived from kernel names (table
+-- tensor_core_kernels). Known and unknown use are shares of kernel time. Memory peaks are as in memory_peaks and
+-- include the last step.
 --
 -- Title: Utilization of each GPU
 -- Shown: rank, device, utilization_pct, busy_pct, sm_efficiency_pct, occupancy_pct, tensor_core_pct, peak_allocated_bytes, peak_pct, device_name
@@ -36,12 +37,12 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   kernel_ns                BIGINT [ns]     Time with at least one kernel running.
 --   utilization_pct          DOUBLE [%]      kernel_ns as a share of observed_ns.
 --   busy_pct                 DOUBLE [%]      Time with a kernel, copy or memset running, as a share of observed_ns.
---   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of observed_ns; NULL if no launch records its number of blocks.
+--   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, mean over observed_ns; NULL if no launch records its number of blocks.
 --   sm_known_pct             DOUBLE [%]      Share of summed kernel time whose launches record blocks per multiprocessor; NULL without kernels.
 --   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct      DOUBLE [%]      Share of summed kernel time whose launches record occupancy; NULL without kernels.
 --   tensor_core_pct          DOUBLE [%]      Share of summed kernel time that runs on tensor cores; NULL if unknown for all kernels.
---   tensor_core_unknown_pct  DOUBLE [%]      Share of summed kernel time for which the name does not show tensor core use; NULL without kernels.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of summed kernel time whose kernel name does not tell whether tensor cores are used; NULL without kernels.
 --   peak_allocated_bytes     BIGINT [bytes]  Highest allocated total reported by the allocator; NULL without memory events.
 --   peak_reserved_bytes      BIGINT [bytes]  Highest reserved total reported by the allocator; NULL without memory events.
 --   capacity_bytes           BIGINT [bytes]  Device memory; NULL if the trace does not describe the device.

@@ -1,16 +1,16 @@
--- Share of device time in graph replays, and the part of it whose operators are known from a capture.
+-- Share of device time in graph replays, and the part of this time whose operators are known from a capture.
 --
--- A replay is one call that starts many operations. Its operators, shapes and modules come from the capture of the
--- graph, if that was ingested (hta-sql ingest --captures). operator_table, roofline, modules and launching_operators
--- then contain them. The row without a match_method contains operations without a capture. Ranks without replays have
--- no rows.
+-- A replay is one call that starts many operations. The operators, shapes and modules of these operations come from
+-- the capture of the graph, if the capture was ingested (hta-sql ingest --captures). In this case, operator_table,
+-- roofline, modules and launching_operators include them. The row without a match_method contains operations without a
+-- capture. Ranks without replays have no rows.
 --
 -- Title: Graph replays and their captures
 -- Shown: rank, total_ns, device_pct, match_method, replay_count, op_count, replayed_pct, graph_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens graph capture correlation
--- Needs: GPU activity and runtime calls; a capture for all rows but one
+-- Needs: GPU activity and runtime calls; rows with a match_method need a capture
 -- Report: table; at most 64 ranks
 -- Ranks: independent
 CREATE OR REPLACE MACRO graph_coverage_v1(
@@ -26,10 +26,10 @@ CREATE OR REPLACE MACRO graph_coverage_v1(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   match_method  VARCHAR         position: replay and graph have the same list of names; occurrence: the same names in another order; alignment: names are missing or differ; count: the capture has no names; NULL: no capture explains the operation.
---   graph_count   BIGINT [count]  Captured graphs; NULL without a match.
---   replay_count  BIGINT [count]  Replays that contain operations of the row.
---   op_count      BIGINT [count]  Device operations.
+--   match_method  VARCHAR         position: replay and graph have the same list of names; occurrence: the same names in a different order; alignment: names are missing or differ; count: the capture has no names; NULL: no capture explains the operation.
+--   graph_count   BIGINT [count]  Number of captured graphs; NULL without a match.
+--   replay_count  BIGINT [count]  Number of replays that contain operations of the row.
+--   op_count      BIGINT [count]  Number of device operations.
 --   total_ns      BIGINT [ns]     Total duration of these operations.
 --   replayed_pct  DOUBLE [%]      total_ns as a share of the time of all replayed operations.
 --   device_pct    DOUBLE [%]      total_ns as a share of the time of all device operations.

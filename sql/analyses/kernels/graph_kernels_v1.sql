@@ -1,13 +1,13 @@
 -- Kernels inside CUDA graphs: the replay cost of each graph node and the source line that captured it.
 --
--- A replay is a single launch of many kernels, so no operator encloses the individual kernels. torch records which code
--- launched them during capture, with torch.cuda.graph(…, enable_annotations=True,
--- annotation_config={"record_py_stacks": True}) and then torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE), with
--- the default key_by="exec". Pass the text of that file as launch_stacks (on the command line @FILE). The source line
--- is unknown without the file and for nodes that it does not list. Some recorders prefix the node id with the graph id;
--- both forms are recognized by their size. If the trace was ingested with the capture of its graphs, the capture gives
--- the operator, module and line of each node, and the node itself if the recorder has no ids. Work outside graphs has
--- no rows.
+-- A replay is a single launch of many kernels, so no operator encloses the individual kernels. To record which code
+-- launched them during capture, use torch.cuda.graph(…, enable_annotations=True,
+-- annotation_config={"record_py_stacks": True}) and then torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE),
+-- with the default key_by="exec". Pass the content of the file as launch_stacks (on the command line, @FILE). Without
+-- the file, and for nodes that the file does not list, the source line is unknown. Some recorders prefix the node id
+-- with the graph id; both forms are recognized by their size. If the trace was ingested with the capture of its
+-- graphs, the capture provides the operator, module and line of each node, and identifies the nodes if the trace has
+-- no node ids. Work outside graphs has no rows.
 --
 -- Title: Kernels inside CUDA graphs
 -- Shown: rank, sum_ns, graph_pct, name, frame, mean_ns, run_count, graph_id
@@ -25,8 +25,8 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- JSON text of the file written by dump_kernel_py_stacks; its ids belong to one process, so select that rank.
-    -- NULL: none.
+    -- Content (JSON) of the file written by dump_kernel_py_stacks; NULL: none. The ids in the file belong to one
+    -- process, so select the rank of this process.
     launch_stacks VARCHAR := NULL
 ) AS TABLE
 -- Columns:
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   rank           INTEGER         Rank of the process.
 --   graph_id       BIGINT          Id of the CUDA graph; NULL if not recorded.
 --   graph_node_id  BIGINT          Node of the graph; NULL if not recorded.
---   graph_number   BIGINT [1]      Number of the graph in its capture, as in graph_matches; this and the next columns, up to module_path, are NULL without a capture.
+--   graph_number   BIGINT [1]      Number of the graph in its capture, as in graph_matches; this column and the next ones, up to module_path, are NULL without a capture.
 --   node_number    BIGINT [1]      Position of the launch in that graph.
 --   match_method   VARCHAR         How the operation was matched with the capture, as in graph_matches.
 --   operator       VARCHAR         Operator that launched the operation during capture, without overload.
@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   mean_ns        DOUBLE [ns]     Mean duration.
 --   min_ns         BIGINT [ns]     Shortest duration.
 --   max_ns         BIGINT [ns]     Longest duration.
---   graph_pct      DOUBLE [%]      Share of the total duration of the rank's operations inside graphs; NULL if that is 0.
+--   graph_pct      DOUBLE [%]      Share of the total duration of the rank's operations inside graphs; NULL if the total is 0.
 WITH
     told AS (
         SELECT unnest(map_entries(launch_stacks::JSON::MAP(VARCHAR, VARCHAR))) AS entry

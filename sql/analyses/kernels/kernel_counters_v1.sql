@@ -1,9 +1,9 @@
 -- Hardware counters of each kernel from PM sampling: time-weighted mean while the kernel runs.
 --
--- A sample covers the time to the next sample of its device. After the last sample, and if samples are lost (the next
--- one is more than 1.5 times the median interval away), it covers the median interval. All kernels of a device that run
--- during a sample get its value: samples are usually longer than kernels, and running_pct shows how much of the
--- samples' time the kernel fills. Kernels of devices without samples have no rows.
+-- A sample covers the time to the next sample of its device. The last sample, and a sample before a loss (the next
+-- sample is more than 1.5 times the median interval away), cover the median interval. Every kernel that runs on the
+-- device during a sample gets the value of the sample. Samples are usually longer than kernels; running_pct shows in
+-- how much of the samples' time the kernel runs. Kernels of devices without samples have no rows.
 --
 -- Title: Hardware counters of kernels
 -- Shown: rank, busy_ns, short_name, counter, mean_value, sampled_pct, running_pct, device
@@ -30,14 +30,14 @@ CREATE OR REPLACE MACRO kernel_counters_v1(
 --   device        BIGINT          Device of the kernel and of the samples.
 --   short_name    VARCHAR         Name without template arguments, parameters and return type.
 --   name          VARCHAR         Kernel name.
---   event_id      BIGINT          event_id of the launch in gpu_ops; NULL without by_launch.
+--   event_id      BIGINT          event_id of the kernel in gpu_ops; NULL without by_launch.
 --   counter       VARCHAR         Name of the counter.
---   mean_value    DOUBLE [1]      Mean over the sampled time of the kernel, in the counter's own unit; NULL if no sample falls into it.
---   sample_count  BIGINT [count]  Samples during which the kernel runs.
+--   mean_value    DOUBLE [1]      Mean over the sampled time of the kernel, in the counter's own unit; NULL if no sample covers this time.
+--   sample_count  BIGINT [count]  Number of samples during which the kernel runs.
 --   kernel_count  BIGINT [count]  Number of launches.
 --   busy_ns       BIGINT [ns]     Time with at least one of the launches running.
 --   sampled_pct   DOUBLE [%]      Share of busy_ns that samples cover; NULL if busy_ns is 0.
---   running_pct   DOUBLE [%]      Share of the samples' time in which the kernel runs; if low, the mean describes mostly other work. NULL without samples.
+--   running_pct   DOUBLE [%]      Share of the samples' time in which the kernel runs; if low, mean_value mostly describes other work. NULL without samples.
 WITH
     sampled AS MATERIALIZED (
         SELECT c.run, c.rank, c.span, c.device, c.ts, c.name AS counter, c.value
@@ -60,7 +60,7 @@ WITH
         FROM distances AS d
         GROUP BY d.run, d.rank, d.span, d.device
     ),
-    -- A single sample has no known length.
+    -- The length of a single sample is unknown.
     samples AS MATERIALIZED (
         SELECT
             d.run, d.rank, d.device, d.ts,
@@ -87,8 +87,8 @@ WITH
     busy AS MATERIALIZED (
         SELECT m.lane, m.ts, m.dur, m.span_count FROM lib.merged_intervals('kernels') AS m
     ),
-    -- Samples do not overlap, so those of an interval are the ones from the last that starts at or before its start
-    -- to the last that starts before its end.
+    -- Samples do not overlap, so the samples covering an interval run from the last sample that starts at or before
+    -- the start of the interval to the last sample that starts before its end.
     moves AS (
         SELECT s.run, s.rank, s.device, s.ts AS at_ts, 1 AS turn, s.position, NULL AS lane, NULL::BIGINT AS ts, NULL::BIGINT AS dur
         FROM samples AS s

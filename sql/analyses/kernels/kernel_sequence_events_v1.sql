@@ -1,7 +1,8 @@
 -- Every event that belongs to the most frequent kernel sequences of an operator.
 --
--- The sequences are the top_k of each rank in frequent_kernel_sequences. A sequence contains its calls, every event
--- inside the calls on the same thread, and the operations that they launched. An event belongs to at most one call.
+-- The sequences are the top_k most frequent sequences of each rank, as in frequent_kernel_sequences. The events of a
+-- sequence are its calls, all events inside the calls on the same thread, and the device operations that these
+-- launched. An event belongs to at most one call.
 --
 -- Title: Events of frequent kernel sequences
 -- Status: stable
@@ -17,11 +18,11 @@ CREATE OR REPLACE MACRO kernel_sequence_events_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Part of the name of the operator, annotation or call.
+    -- Substring of the name of the operator, annotation or call.
     operator_name VARCHAR := 'aten::',
-    -- Shortest sequence [kernels, copies and memsets].
+    -- Minimum sequence length [kernels, copies and memsets].
     min_pattern_len BIGINT := 3,
-    -- Sequences per rank, the most frequent first; NULL means all.
+    -- Number of sequences per rank, the most frequent first; NULL means all.
     top_k BIGINT := 5
 ) AS TABLE
 -- Columns:
@@ -67,7 +68,7 @@ WITH
         SELECT r.lane.run AS run, r.lane.rank AS rank, h.event_id, r.sequence_id, r.call_id
         FROM host AS h
         ASOF JOIN roots AS r ON r.lane = h.lane AND r.ts <= h.ts
-        -- An event with exactly the same extent as the call encloses it if it comes earlier in the trace.
+        -- An event with the same start and end as the call encloses the call if it is earlier in the trace.
         WHERE h.end_ts <= r.end_ts AND (h.ts, r.end_ts - h.end_ts, h.event_id) >= (r.ts, 0, r.call_id)
     )
 SELECT i.run, i.rank, i.event_id, i.sequence_id, i.call_id

@@ -1,7 +1,7 @@
 -- Every kernel by name: launches, time, blocks per multiprocessor, occupancy, tensor cores, duration histogram.
 --
 -- by_operator, by_grid, by_block, by_registers and by_shared_memory split a kernel into one row per launching operator
--- or launch configuration. Means are weighted by duration, over the launches with a recorded value
+-- or launch configuration. Mean blocks and occupancy are weighted by duration, over the launches with a recorded value
 -- (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table tensor_core_kernels).
 -- Communication kernels are included; copies and memsets are not. The source columns are filled for kernels that
 -- torch.compile or AOTInductor generated, if the trace or Inductor's files next to it contain the sources.
@@ -44,14 +44,14 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   block                       VARCHAR         Block size in threads (x, y, z); NULL if not recorded, or without by_block.
 --   registers_per_thread_count  BIGINT [count]  Registers per thread; NULL if not recorded, or without by_registers.
 --   shared_memory_bytes         BIGINT [bytes]  Shared memory per block; NULL if not recorded, or without by_shared_memory.
---   uses_tensor_cores           BOOLEAN         Whether the kernel runs on tensor cores; NULL if its name does not show it.
+--   uses_tensor_cores           BOOLEAN         Whether the kernel runs on tensor cores; NULL if its name does not tell.
 --   kernel_count                BIGINT [count]  Number of launches.
 --   sum_ns                      BIGINT [ns]     Total duration.
 --   mean_ns                     DOUBLE [ns]     Mean duration.
 --   min_ns                      BIGINT [ns]     Shortest duration.
 --   max_ns                      BIGINT [ns]     Longest duration.
 --   std_ns                      DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
---   kernel_pct                  DOUBLE [%]      Share of the rank's total kernel duration; NULL if that is 0.
+--   kernel_pct                  DOUBLE [%]      Share of the rank's total kernel duration; NULL if the total is 0.
 --   blocks_per_sm_count         DOUBLE [count]  Mean blocks per multiprocessor; NULL if not recorded.
 --   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is recorded; NULL if sum_ns is 0.
@@ -62,7 +62,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   from_1ms_count              BIGINT [count]  Launches of at least 1 ms and less than 10 ms.
 --   from_10ms_count             BIGINT [count]  Launches of at least 10 ms.
 --   source_file                 VARCHAR         File of the model code that the kernel was compiled from; NULL if unknown, or if there are several.
---   source_line                 BIGINT [1]      Line in that file; NULL if unknown, or if there are several.
+--   source_line                 BIGINT [1]      Line in source_file; NULL if unknown, or if there are several.
 --   source_lines                VARCHAR         All lines as file:line, separated by commas; NULL if unknown.
 --   fused_operators             VARCHAR         Nodes of the compiled graph that the kernel computes, named after their operators; NULL if unknown.
 --   source_method               VARCHAR         How the source was found: event (a stack in the trace), kernel name or operator name (table compiled_kernels); NULL if unknown.
@@ -111,7 +111,7 @@ WITH
     short AS (
         SELECT
             n.name,
-            -- Short names omit (anonymous namespace), which leaves a doubled ::.
+            -- Short names omit (anonymous namespace), which leaves two consecutive ::.
             CASE WHEN starts_with(n.name, '_Z') THEN lib.demangled_name(n.name) ELSE replace(n.short_name, '::::', '::') END AS short_name
         FROM lib.short_names('kernels') AS n
     ),

@@ -1,7 +1,7 @@
 -- The longest kernels of a run, and how their time differs between its ranks.
 --
 -- Names are ordered by total duration over all ranks, within their class. A rank that never ran the kernel counts as
--- 0: in the mean, and as a candidate for the lowest total. If ranks tie, the lowest rank is named.
+-- 0, both in the mean and for the lowest total. If ranks tie, the lowest rank is reported.
 --
 -- Title: Longest kernels across ranks
 -- Shown: sum_ns, class_pct, name, spread_pct, max_rank, max_rank_ns, mean_rank_ns, min_rank
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO kernels_across_ranks_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Names per run and class; NULL means every name.
+    -- Number of names per run and class; NULL means every name.
     num_kernels BIGINT := 10
 ) AS TABLE
 -- Columns:
@@ -27,10 +27,10 @@ CREATE OR REPLACE MACRO kernels_across_ranks_v1(
 --   class         VARCHAR         Class of the operation: computation, communication or memory.
 --   position      BIGINT [1]      Position by total duration within the class; 1 is the longest.
 --   name          VARCHAR         Kernel name.
---   rank_count    BIGINT [count]  Ranks with device activity, including ranks that did not run the kernel.
---   kernel_count  BIGINT [count]  Launches on all ranks.
+--   rank_count    BIGINT [count]  Number of ranks with device activity, including ranks that did not run the kernel.
+--   kernel_count  BIGINT [count]  Number of launches on all ranks.
 --   sum_ns        BIGINT [ns]     Total duration on all ranks.
---   class_pct     DOUBLE [%]      Share of the total duration of the class; NULL if that is 0.
+--   class_pct     DOUBLE [%]      Share of the total duration of the class; NULL if the total is 0.
 --   mean_rank_ns  DOUBLE [ns]     Mean of the per-rank totals.
 --   min_rank_ns   BIGINT [ns]     Lowest total of any rank.
 --   min_rank      INTEGER         Rank with the lowest total.

@@ -1,8 +1,9 @@
 -- Histograms of kernel duration, launch call duration and launch delay.
 --
--- The launches are those of cuda_kernel_launch_stats, over all requested ranks together. Bin edges are round numbers,
--- six per decade (1, 1.5, 2, 3, 5, 7); the first bin is from 0 to 1 ns. An outlier is a kernel shorter than its call,
--- a call longer than its cutoff, or a delay longer than its cutoff. Empty bins have no row.
+-- The launches are the same as in cuda_kernel_launch_stats, over all requested ranks together. Bin edges are round
+-- numbers, six per decade (1, 1.5, 2, 3, 5, 7); the first bin is from 0 to 1 ns. An outlier is a kernel shorter than
+-- its launch call, a call longer than runtime_cutoff_ns, or a delay longer than launch_delay_cutoff_ns. Empty bins
+-- have no row.
 --
 -- Title: Launch durations and delays
 -- Status: stable
@@ -31,8 +32,8 @@ CREATE OR REPLACE MACRO launch_histograms_v1(
 --   measure        VARCHAR         Measured quantity: kernel_duration, call_duration or launch_delay.
 --   low_ns         BIGINT [ns]     Lower edge of the bin, inclusive.
 --   high_ns        BIGINT [ns]     Upper edge of the bin, exclusive.
---   launch_count   BIGINT [count]  Launches in the bin.
---   outlier_count  BIGINT [count]  Outliers in the bin.
+--   launch_count   BIGINT [count]  Number of launches in the bin.
+--   outlier_count  BIGINT [count]  Number of outliers in the bin.
 --   cutoff_ns      BIGINT [ns]     Longest value that is not an outlier; NULL for kernel_duration.
 WITH
     pairs AS (
@@ -54,7 +55,7 @@ WITH
     digits AS (
         SELECT unnest([10, 15, 20, 30, 50, 70]) AS digit
     ),
-    -- Times are whole nanoseconds, so 1.5 ns is not an edge.
+    -- Times are integral nanoseconds, so 1.5 ns is not an edge.
     edges AS (
         SELECT unnest([0, 1, 2, 3, 5, 7])::BIGINT AS low
         UNION ALL

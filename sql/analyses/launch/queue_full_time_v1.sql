@@ -1,7 +1,8 @@
 -- Time during which the launch queue of each device stream is full, so that launches block the host.
 --
--- Streams whose queue was never full have a row too, if an operation ever waited in it. HTA reports only the last
--- such stream of a rank (Q33). Its default of 1,024 is never reached: CUDA queues hold 1,022 operations (Q34).
+-- A stream whose queue was never full also has a row, if an operation ever waited in the queue. HTA reports only the
+-- last stream of each rank (Q33). HTA's default limit of 1,024 is never reached, because CUDA queues hold 1,022
+-- operations (Q34).
 --
 -- Title: Time with a full launch queue
 -- Shown: rank, stream, full_ns, full_pct, full_count, max_length
@@ -27,8 +28,8 @@ CREATE OR REPLACE MACRO queue_full_time_v1(
 --   device      BIGINT          Device number.
 --   stream      BIGINT          Device stream.
 --   full_ns     BIGINT [ns]     Time with a full queue.
---   full_pct    DOUBLE [%]      Share of the time in which the rank was observed.
---   full_count  BIGINT [count]  Queue changes that leave the queue full.
+--   full_pct    DOUBLE [%]      full_ns as a share of the time in which the rank was observed.
+--   full_count  BIGINT [count]  Number of queue changes that leave the queue full.
 --   max_length  BIGINT [1]      Longest queue length.
 WITH
     points AS (

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO queue_length_series_v1(
 --   rank          INTEGER      Rank of the process.
 --   device        BIGINT       Device number.
 --   stream        BIGINT       Device stream.
---   ts            BIGINT [ns]  Time of the change since the run's first event.
+--   ts            BIGINT [ns]  Time of the change, relative to the run's first event.
 --   dur           BIGINT [ns]  Time to the next change; NULL after the last change.
 --   queue_length  BIGINT [1]   Operations waiting after the change.
 --   event_id      BIGINT       event_id of the launch that lengthened the queue, or of the operation whose start shortened it.

@@ -24,8 +24,8 @@ CREATE OR REPLACE MACRO queue_length_summary_v1(
 --   rank            INTEGER         Rank of the process.
 --   device          BIGINT          Device number.
 --   stream          BIGINT          Device stream.
---   op_count        BIGINT [count]  Operations that went through the queue.
---   unlinked_count  BIGINT [count]  Operations without a launch in the trace; the other columns exclude them.
+--   op_count        BIGINT [count]  Number of operations that went through the queue.
+--   unlinked_count  BIGINT [count]  Number of operations without a launch in the trace; other columns exclude them.
 --   point_count     BIGINT [count]  Number of queue changes.
 --   mean_length     DOUBLE [1]      Mean length over the changes.
 --   std_length      DOUBLE [1]      Sample standard deviation over the changes; NULL for a single change.

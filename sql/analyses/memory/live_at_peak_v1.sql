@@ -1,9 +1,9 @@
 -- Memory in use at the peak of each device, by category and by the operator and module that allocated it.
 --
--- The bytes of a device sum exactly to its peak_allocated_bytes in memory_peaks. Blocks allocated before the
--- recording are known only if they are freed in it. The rest, never freed, is one row, usually parameters and
--- optimizer state. If the profiler lost events, the missing bytes are also a row (lost). memory_allocations defines
--- the categories.
+-- The bytes of a device sum exactly to its peak_allocated_bytes in memory_peaks. Blocks allocated before the recording
+-- are known individually only if they are freed in it. All others are combined in one row (held before and never
+-- freed); usually, these are parameters and optimizer state. If the profiler lost events, the missing bytes form
+-- another row (lost). memory_allocations defines the categories.
 --
 -- Title: Memory in use at the peak
 -- Shown: rank, bytes, peak_pct, category, operator_name, frame, block_count, module, state
@@ -30,17 +30,17 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   rank           INTEGER         Rank of the process.
 --   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
---   state          VARCHAR         freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect (other events of its address were lost); lost (counted by the allocator in excess of all these).
+--   state          VARCHAR         freed later; held to the end; held before (allocated before the recording, freed in it); held before and never freed; suspect (other events at the same address were lost); lost (counted by the allocator, but in none of the other rows).
 --   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
 --   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators, or if the allocation is not in the trace.
---   module         VARCHAR         nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
---   frame          VARCHAR         Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   module         VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
+--   frame          VARCHAR         Innermost Python frame not in hidden that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
 --   block_count    BIGINT [count]  Number of blocks; NULL for memory never freed or lost.
 --   bytes          BIGINT [bytes]  Bytes in use; negative only for lost.
---   peak_pct       DOUBLE [%]      Share of the peak.
+--   peak_pct       DOUBLE [%]      bytes as a share of the peak.
 --   oldest_ns      BIGINT [ns]     Age of the oldest block at the peak; NULL if its allocation is not in the trace.
 --   event_id       BIGINT          event_id of the largest block's allocation, otherwise of its free; NULL without blocks.
---   peak_ts        BIGINT [ns]     Time of the peak since the run's first event.
+--   peak_ts        BIGINT [ns]     Time of the peak, relative to the run's first event.
 WITH
     peaks AS MATERIALIZED (
         SELECT
@@ -106,7 +106,7 @@ WITH
     rests AS (
         SELECT
             p.*,
-            -- Memory that is never freed: the total at the beginning minus the part of it that is freed.
+            -- Memory that is never freed: the total at the start, minus the part that is freed later.
             greatest(0, w.before_bytes - coalesce(f.bytes, 0)) AS never_freed,
             p.peak - coalesce(s.bytes, 0) AS unseen
         FROM peaks AS p

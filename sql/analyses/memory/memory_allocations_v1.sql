@@ -1,9 +1,9 @@
 -- Every memory block allocated or freed in the recording, with size, lifetime, category and the code that allocated
 -- it.
 --
--- A free belongs to the previous allocation at its address. state shows whether a block was allocated or freed
--- outside the recording. Inconsistent blocks (two allocations or two frees of an address in a row, a free of another
--- size) are suspect: events between them were lost, and nothing is guessed. Each memory event is in exactly one row.
+-- A free belongs to the previous allocation at its address. state shows whether a block was allocated or freed outside
+-- the recording. Inconsistent blocks (two allocations or two frees in a row at one address, or a free of a different
+-- size) are suspect: events in between were lost, and nothing is guessed. Each memory event is in exactly one row.
 --
 -- Categories use the terms of torch, but are derived from the surrounding calls, not from the tensors:
 --
@@ -16,7 +16,7 @@
 -- - gradient: allocated in the backward pass and not freed in it.
 -- - activation: freed in the backward pass, or allocated in an nn.Module call and freed outside operators.
 --
--- Other blocks have NULL.
+-- The category of other blocks is NULL.
 --
 -- Title: Every memory allocation
 -- Shown: rank, bytes, lifetime_ns, category, operator_name, frame, step, state, allocated_ts
@@ -45,14 +45,14 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
 --   device         BIGINT          Device number; -1: CPU.
 --   addr           BIGINT          Memory address; NULL if not recorded.
 --   bytes          BIGINT [bytes]  Size of the block.
---   state          VARCHAR         freed; held to the end of the recording; held before the recording, and freed in it; suspect (the matching allocation or free was lost, or there is no address).
---   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
---   freed_ts       BIGINT [ns]     Time of the free since the run's first event; NULL if not in the trace.
+--   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (the matching allocation or free was lost, or there is no address).
+--   allocated_ts   BIGINT [ns]     Time of the allocation, relative to the run's first event; NULL if not in the trace.
+--   freed_ts       BIGINT [ns]     Time of the free, relative to the run's first event; NULL if not in the trace.
 --   lifetime_ns    BIGINT [ns]     Time from allocation to free; NULL unless both are in the trace.
 --   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
 --   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
---   module         VARCHAR         nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
---   frame          VARCHAR         Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   module         VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
+--   frame          VARCHAR         Innermost Python frame not in hidden that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
 --   step           BIGINT          Profiler step of the allocation; NULL outside steps.
 --   allocation_id  BIGINT          event_id of the allocation.
 --   free_id        BIGINT          event_id of the free.

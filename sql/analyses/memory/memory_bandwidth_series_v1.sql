@@ -1,7 +1,7 @@
 -- Bandwidth of copies and memsets over time, by kind: one row per change.
 --
--- The value is the sum over concurrent copies on all streams of a device. It is summed in whole bytes per second, so
--- it is exactly 0 while nothing runs (HTA adds doubles, Q35). The recorded bandwidth of some profilers is off by a
+-- The bandwidth is the sum over concurrent copies on all streams of a device, in whole bytes per second. It is
+-- therefore exactly 0 while nothing runs (HTA adds doubles, Q35). The bandwidth recorded by some profilers is off by a
 -- constant factor; computed_gbps is bytes / duration for comparison. Memory traffic of kernels is not included.
 --
 -- Title: Copy bandwidth over time
@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
 --   rank            INTEGER         Rank of the process.
 --   device          BIGINT          Device number.
 --   name            VARCHAR         Kind of copy: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
---   ts              BIGINT [ns]     Time of the change since the run's first event.
+--   ts              BIGINT [ns]     Time of the change, relative to the run's first event.
 --   dur             BIGINT [ns]     Time to the next change; NULL after the last change.
 --   bandwidth_gbps  DOUBLE [GB/s]   Sum of the recorded bandwidth after the change; 0 if nothing runs, NULL if not recorded.
 --   computed_gbps   DOUBLE [GB/s]   Sum of bytes / duration after the change; 0 if nothing runs, NULL if bytes are not recorded.

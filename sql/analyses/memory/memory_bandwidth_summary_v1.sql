@@ -1,7 +1,7 @@
 -- Bandwidth of copies and memsets by kind: distribution, mean over time, and bytes.
 --
--- The distribution covers the non-zero values of the recorded bandwidth, regardless of how long each lasts, as in
--- HTA. The means over time cover the time in which at least one copy of the kind runs.
+-- As in HTA, the distribution covers the non-zero values of the recorded bandwidth, regardless of how long each value
+-- lasts. The means over time cover the time in which at least one copy of the kind runs.
 --
 -- Title: Copy bandwidth
 -- Shown: rank, name, total_bytes, busy_ns, time_mean_gbps, p50_gbps, max_gbps, copy_count
@@ -28,12 +28,12 @@ CREATE OR REPLACE MACRO memory_bandwidth_summary_v1(
 --   device              BIGINT          Device number.
 --   name                VARCHAR         Kind of copy: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
 --   copy_count          BIGINT [count]  Number of copies.
---   zero_count          BIGINT [count]  Copies recorded with a duration of 0.
---   total_bytes         BIGINT [bytes]  Total bytes of the copies that record them; NULL if none does.
+--   zero_count          BIGINT [count]  Number of copies recorded with a duration of 0.
+--   total_bytes         BIGINT [bytes]  Total bytes of the copies with a recorded size; NULL if there are none.
 --   busy_ns             BIGINT [ns]     Time with at least one copy running.
 --   point_count         BIGINT [count]  Number of non-zero values of the recorded bandwidth.
 --   mean_gbps           DOUBLE [GB/s]   Mean of these values; NULL if no bandwidth is recorded.
---   std_gbps            DOUBLE [GB/s]   Sample standard deviation of these values; NULL for a single one.
+--   std_gbps            DOUBLE [GB/s]   Sample standard deviation of these values; NULL for a single value.
 --   min_gbps            DOUBLE [GB/s]   Smallest of these values.
 --   p25_gbps            DOUBLE [GB/s]   First quartile of these values, interpolated.
 --   p50_gbps            DOUBLE [GB/s]   Median of these values.
@@ -58,7 +58,7 @@ WITH
         FROM lib.copy_bandwidth(runs, ranks, steps, include_last_profiler_step, zero_duration_as_ns) AS b
         WHERE b.running_count > 0
     ),
-    -- Skip changes of only the computed bandwidth.
+    -- Skip points at which only the computed bandwidth changes.
     points AS (
         SELECT
             b.*,

@@ -1,10 +1,10 @@
 -- Memory allocated by operators on each device: number, bytes, and net increase.
 --
--- Self covers what happened while the operator ran on its thread outside the operators that it called; total adds the
--- operators that it called. An operator that calls an operator of its own name counts both totals. Activity outside
--- operators, such as Python releasing a tensor, is in a row without a name. With that row and all steps, the self
--- increases of a device sum to end_bytes - before_bytes of memory_peaks. Operators without memory activity on a
--- device have no row for it.
+-- Self columns cover memory activity of the operator itself on its thread, outside the operators that it called; the
+-- other columns include called operators. If an operator calls an operator of the same name, the row includes both
+-- totals. Activity outside operators, such as Python releasing a tensor, is in a row without a name. Including this
+-- row, and over all steps, self_increase_bytes of a device sums to end_bytes - before_bytes of memory_peaks. Operators
+-- without memory activity on a device have no row for the device.
 --
 -- Title: Memory allocated by operators
 -- Shown: rank, self_increase_bytes, self_allocated_bytes, operator_name, module, call_count, increase_bytes
@@ -32,21 +32,21 @@ CREATE OR REPLACE MACRO memory_by_operator_v1(
 --   device_type            INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                 BIGINT          Device number; -1: CPU.
 --   operator_name          VARCHAR         Recorded operator name; NULL outside operators.
---   module                 VARCHAR         nn.Module call that encloses the operator, or that of the forward operator in the backward pass; NULL without by_module, or if unknown.
---   call_count             BIGINT [count]  Number of calls, including those without memory activity; NULL outside operators.
---   self_increase_bytes    BIGINT [bytes]  Allocated minus freed bytes, self.
---   self_allocated_bytes   BIGINT [bytes]  Allocated bytes, self.
---   self_allocation_count  BIGINT [count]  Number of allocations, self.
+--   module                 VARCHAR         nn.Module call that encloses the operator or, in the backward pass, its forward operator; NULL without by_module, or if unknown.
+--   call_count             BIGINT [count]  Number of calls, including calls without memory activity; NULL outside operators.
+--   self_increase_bytes    BIGINT [bytes]  Allocated minus freed bytes, excluding called operators.
+--   self_allocated_bytes   BIGINT [bytes]  Allocated bytes, excluding called operators.
+--   self_allocation_count  BIGINT [count]  Number of allocations, excluding called operators.
 --   increase_bytes         BIGINT [bytes]  Allocated minus freed bytes, including called operators.
 --   allocated_bytes        BIGINT [bytes]  Allocated bytes, including called operators.
 --   allocation_count       BIGINT [count]  Number of allocations, including called operators.
 WITH RECURSIVE
-    -- lane + event_id is unique for an operator across runs and ranks.
+    -- lane + event_id identifies an operator across runs and ranks.
     lanes AS MATERIALIZED (
         SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane
         FROM (SELECT DISTINCT m.run, m.rank FROM memory_events AS m WHERE lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank)) AS d
     ),
-    -- Keep rows narrow: one integer per device.
+    -- Number the devices: one integer keeps the rows narrow.
     positions AS MATERIALIZED (
         SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.device_type, d.device)::INTEGER AS position
         FROM (SELECT DISTINCT m.run, m.rank, m.device_type, m.device FROM memory_events AS m) AS d
@@ -72,7 +72,7 @@ WITH RECURSIVE
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
         WHERE c.parent_op_id IS NOT NULL
     ),
-    -- One row per operator and ancestor level; sums are accumulated on the way up.
+    -- Each level adds the sums of its operators to their parents.
     climbing(position, id, increase, allocated, allocations) AS (
         SELECT o.position, o.id, o.increase, o.allocated, o.allocations
         FROM own AS o

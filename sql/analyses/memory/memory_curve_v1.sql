@@ -1,8 +1,8 @@
 -- Memory in use over time on each device, downsampled without losing peaks.
 --
--- Each point is a recorded event; its totals hold until the next event. If there are more events than max_points,
--- each time slice keeps its first and last event, its lowest and highest allocated total, and its highest reserved
--- total. The peak of memory_peaks is therefore always included.
+-- Each point is a recorded event; its totals hold until the next event. If there are more than max_points events, each
+-- time slice keeps its first and last event, its lowest and highest allocated total, and its highest reserved total.
+-- The peak of memory_peaks is therefore always included.
 --
 -- Title: Memory over time
 -- Shown: rank, ts, step, allocated_bytes, reserved_bytes, is_peak, capacity_bytes

@@ -1,8 +1,8 @@
--- Memory allocated in the recording and still held at its end, by the code that allocated it; growing memory first.
+-- Memory allocated in the recording and not freed at its end, by the code that allocated it; growing memory first.
 --
--- Memory that is held once, such as optimizer state, is not a leak. Memory left behind by every step is: is_growing
--- compares the steps. The last step is excluded, because the next step may free its blocks. A block of any other step
--- has outlived the whole last step. A cache that is still filling looks the same.
+-- Memory that is allocated once and kept, such as optimizer state, is not a leak. Memory that every step leaves behind
+-- is a leak (is_growing). The last step is excluded, because the next step may free its blocks. A block of any other
+-- step has outlived the whole last step. A cache that is still filling looks like a leak.
 --
 -- Title: Memory not freed at the end
 -- Shown: rank, is_growing, growth_bytes, live_bytes, category, operator_name, frame, live_count, leaking_step_count
@@ -27,16 +27,16 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 --   device_type         INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device              BIGINT          Device number; -1: CPU.
 --   operator_name       VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
---   module              VARCHAR         nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
---   frame               VARCHAR         Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   module              VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
+--   frame               VARCHAR         Innermost Python frame not in hidden that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
 --   category            VARCHAR         optimizer state, gradient and so on, as in memory_allocations; NULL if unknown.
 --   is_growing          BOOLEAN         Whether blocks of every step except the last are still held; NULL for fewer than two such steps.
---   growth_bytes        BIGINT [bytes]  Smallest amount still held from one of these steps; NULL if it does not grow, or if unknown.
+--   growth_bytes        BIGINT [bytes]  Least memory still held from any of these steps; NULL unless is_growing is true.
 --   live_count          BIGINT [count]  Number of blocks held at the end.
 --   live_bytes          BIGINT [bytes]  Total size of these blocks.
---   leaking_step_count  BIGINT [count]  Steps, except the last, whose blocks are still held.
+--   leaking_step_count  BIGINT [count]  Number of steps, except the last, with blocks still held.
 --   step_count          BIGINT [count]  Number of steps of the rank, except the last.
---   first_step          BIGINT          First step whose blocks are still held, including the last step; NULL if outside steps.
+--   first_step          BIGINT          First step, possibly the last, whose blocks are still held; NULL if all are from outside steps.
 --   event_id            BIGINT          event_id of the first allocation.
 WITH
     held AS MATERIALIZED (

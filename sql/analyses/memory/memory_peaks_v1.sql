@@ -2,10 +2,10 @@
 --
 -- The values are the totals that torch's allocators recorded with each allocation and free; nothing is summed up.
 -- Reserved memory is the memory that the caching allocator took from the driver; allocated memory is the part used by
--- tensors. Their difference is reported in two ways. unused_bytes was never needed at any time, so different allocator
--- settings might save it. fragmentation_bytes was unused at the moment when the allocator had to reserve more, because
--- no free segment was large enough; it includes the unused part of the new segment. Device totals include memory
--- allocated before the recording. Host totals start with the first recording of the process.
+-- tensors. Their difference is reported in two ways. unused_bytes is memory that was never needed at any time, so
+-- different allocator settings might save it. fragmentation_bytes is memory that was unused when the allocator had to
+-- reserve more, because no free segment was large enough; it includes the unused part of the new segment. Device
+-- totals include memory allocated before the recording. Host totals start with the first recording of the process.
 --
 -- Title: Memory peaks
 -- Shown: rank, step, peak_allocated_bytes, peak_pct, peak_reserved_bytes, fragmentation_bytes, unused_bytes, capacity_bytes
@@ -33,9 +33,9 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
 --   step                  BIGINT          Profiler step; NULL without by_step, and outside steps.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL if totals are not recorded.
 --   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL if nothing is reserved, as on the host.
---   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, since the run's first event.
---   peak_event_id         BIGINT          event_id of that memory event.
---   capacity_bytes        BIGINT [bytes]  Device memory from its properties; NULL if unknown, as on the host.
+--   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, relative to the run's first event.
+--   peak_event_id         BIGINT          event_id of the memory event at peak_ts.
+--   capacity_bytes        BIGINT [bytes]  Memory of the device according to its properties; NULL if unknown, as on the host.
 --   peak_pct              DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.
 --   unused_bytes          BIGINT [bytes]  Highest reserved total minus highest allocated total.
 --   fragmentation_bytes   BIGINT [bytes]  Reserved minus allocated total when the reserved total grew to its peak; NULL if it never grew.

@@ -1,6 +1,6 @@
 -- Memory in use over the history of memory snapshots, with the peak and each out-of-memory error.
 --
--- The history is divided into spans with equal numbers of events; each span has a row for its moment with the most
+-- The history is divided into spans with equal numbers of events; each span has a row for the event with the most
 -- memory in use. Each out-of-memory event has its own row.
 --
 -- Title: Memory over time in the snapshot
@@ -24,12 +24,12 @@ CREATE OR REPLACE MACRO snapshot_curve_v1(
 --   rank             INTEGER         Rank of the process.
 --   device           BIGINT          Device number.
 --   event_id         BIGINT          event_id of the allocator event; NULL for the beginning of the history.
---   time_ns          BIGINT [ns]     Unix time of the event; NULL in early versions.
+--   time_ns          BIGINT [ns]     Unix time of the event; NULL in early versions of torch.
 --   allocated_bytes  BIGINT [bytes]  Memory in use after the event.
 --   recorded_bytes   BIGINT [bytes]  Part of allocated_bytes whose allocation is in the history.
---   is_peak          BOOLEAN         Whether it is the first event with the most memory in use.
---   is_oom           BOOLEAN         Whether it is an out-of-memory event.
---   failed_bytes     BIGINT [bytes]  Requested size that failed; NULL for other events.
+--   is_peak          BOOLEAN         Whether this is the first event with the most memory in use.
+--   is_oom           BOOLEAN         Whether this is an out-of-memory event.
+--   failed_bytes     BIGINT [bytes]  Size of the failed request; NULL for other events.
 WITH
     usage AS MATERIALIZED (
         SELECT u.*, ntile(span_count) OVER (PARTITION BY u.run, u.rank, u.device ORDER BY u.event_id NULLS FIRST) AS span

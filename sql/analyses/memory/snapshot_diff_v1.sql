@@ -1,7 +1,7 @@
 -- Difference between the memory of two snapshots by category and stack, largest change first.
 --
 -- The first run is the control, the second the test; the default is the two runs that end first. Several snapshots of
--- one rank in a folder are separate runs. Two stacks are the same if their folded texts are equal.
+-- one rank in a folder are separate runs. Two stacks are the same if their folded stacks are equal.
 --
 -- Title: Memory of two snapshots
 -- Shown: rank, diff_bytes, diff_count, category, frame, control_run, control_bytes, test_run, test_bytes, device
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO snapshot_diff_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Moment to compare: end, peak or oom (the last one).
+    -- Moment to compare: end, peak or oom (the last out-of-memory error).
     at_moment VARCHAR := 'end'
 ) AS TABLE
 -- Columns:
@@ -25,12 +25,12 @@ CREATE OR REPLACE MACRO snapshot_diff_v1(
 --   rank           INTEGER         Rank of the process.
 --   device         BIGINT          Device number.
 --   category       VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   diff_bytes     BIGINT [bytes]  Memory in use in the test minus that in the control.
+--   diff_bytes     BIGINT [bytes]  Memory in use in the test minus memory in use in the control.
 --   control_bytes  BIGINT [bytes]  Memory in use in the control.
 --   test_bytes     BIGINT [bytes]  Memory in use in the test.
---   diff_count     BIGINT [count]  Blocks in the test minus those in the control.
+--   diff_count     BIGINT [count]  Number of blocks in the test minus number in the control.
 --   frame          VARCHAR         Line of the user's program; NULL if unknown.
---   folded_stack   VARCHAR         Stack from the outermost frame; NULL if unknown.
+--   folded_stack   VARCHAR         Stack, starting with the outermost frame; NULL if unknown.
 WITH
     named AS (
         SELECT s.run, row_number() OVER (ORDER BY max(s.time_ns) NULLS LAST, s.run) AS number

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO snapshot_leaks_v1(
     from_ns BIGINT := NULL,
     -- Unix time [ns] until which allocations count; NULL means until the end.
     until_ns BIGINT := NULL,
-    -- Number of parts of the span.
+    -- Number of parts into which the span is divided.
     part_count BIGINT := 5
 ) AS TABLE
 -- Columns:
@@ -30,13 +30,13 @@ CREATE OR REPLACE MACRO snapshot_leaks_v1(
 --   device              BIGINT          Device number.
 --   category            VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
 --   is_growing          BOOLEAN         Whether blocks of every part of the span except the last are in use at the end; NULL for fewer than two such parts.
---   live_count          BIGINT [count]  Blocks that were allocated in the span and are in use at the end.
---   live_bytes          BIGINT [bytes]  Size of these blocks.
---   leaving_part_count  BIGINT [count]  Parts of the span, except the last, with blocks in use at the end.
+--   live_count          BIGINT [count]  Number of blocks that were allocated in the span and are in use at the end.
+--   live_bytes          BIGINT [bytes]  Total size of these blocks.
+--   leaving_part_count  BIGINT [count]  Number of parts of the span, except the last, with blocks in use at the end.
 --   first_ns            BIGINT [ns]     Unix time when the first of these blocks was allocated.
 --   last_ns             BIGINT [ns]     Unix time when the last of these blocks was allocated.
 --   frame               VARCHAR         Line of the user's program that allocated these blocks; NULL if unknown.
---   folded_stack        VARCHAR         Stack of that line from the outermost frame; NULL if unknown.
+--   folded_stack        VARCHAR         Stack of the allocation, starting with the outermost frame; NULL if unknown.
 WITH
     allocations AS (
         SELECT a.*, ntile(part_count) OVER (PARTITION BY a.run, a.rank, a.device ORDER BY a.alloc_event_id) AS part

@@ -1,10 +1,10 @@
 -- Allocations of memory snapshots by the operator, module and step that made them, from the trace of the same rank.
 --
 -- The snapshot and the trace of a rank must be in one run: ingest both from one folder. Only allocations during the
--- trace count. They are joined by time if the trace has a Unix clock that overlaps the snapshot, and otherwise by the
--- order of addresses and sizes in the memory events of the trace (profile_memory=True). Rows without matched_by are
--- allocations that could not be joined: their events were lost, two threads ran operators at that time, or the
--- sequence matches in several places.
+-- trace count. They are joined by time if the trace has Unix times that overlap the snapshot, and otherwise by the
+-- order of addresses and sizes in the memory events of the trace (profile_memory=True). Rows without matched_by
+-- contain allocations that could not be joined: their events were lost, two threads ran operators at the same time, or
+-- the sequence matches in several places.
 --
 -- Title: Allocations of the snapshot by operator
 -- Shown: rank, bytes, allocation_count, operator_name, module, step, match_rate, matched_by
@@ -30,11 +30,11 @@ CREATE OR REPLACE MACRO snapshot_operators_v1(
 --   device            BIGINT          Device number.
 --   step              BIGINT          Profiler step; NULL outside steps.
 --   operator_name     VARCHAR         Innermost operator that does more than allocate; NULL outside operators.
---   module            VARCHAR         nn.Module call, or that of the forward operator in the backward pass; NULL if none or unknown.
+--   module            VARCHAR         nn.Module call of the allocation or, in the backward pass, of the forward operator; NULL if none or unknown.
 --   matched_by        VARCHAR         address and time, time, or sequence; NULL if not joined.
 --   allocation_count  BIGINT [count]  Number of allocations.
 --   bytes             BIGINT [bytes]  Requested size of these allocations.
---   match_rate        DOUBLE [1]       Share of the allocations of the device during the trace that were joined.
+--   match_rate        DOUBLE [1]       Share of the device's allocations during the trace that were joined.
 WITH
     matches AS MATERIALIZED (
         FROM lib._snapshot_matches(runs, ranks, tolerance_ns, least_run)

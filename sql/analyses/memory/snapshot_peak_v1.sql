@@ -16,9 +16,9 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of last out-of-memory errors to include per device.
+    -- Number of most recent out-of-memory errors to include per device.
     last_ooms BIGINT := 1,
-    -- Moment to show: peak, oom or end; NULL shows the peak and each oom.
+    -- Moment to show: peak, oom or end; NULL shows the peak and each out-of-memory error.
     only_moment VARCHAR := NULL
 ) AS TABLE
 -- Columns:
@@ -26,19 +26,19 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
 --   rank               INTEGER         Rank of the process.
 --   device             BIGINT          Device number.
 --   moment             VARCHAR         peak, oom or end.
---   moment_id          BIGINT          Event of the moment in snapshot_events; NULL for the beginning of the history and for its end.
+--   moment_id          BIGINT          event_id at this moment, in snapshot_events; NULL for the beginning of the history and for its end.
 --   moment_ns          BIGINT [ns]     Unix time of the moment.
 --   category           VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   category_pct       DOUBLE [%]      Share of total_bytes of all blocks of the category.
+--   category_pct       DOUBLE [%]      Share of total_bytes in blocks of the category.
 --   is_recorded        BOOLEAN         Whether the allocation is in the history.
---   block_count        BIGINT [count]  Number of blocks of the stack.
+--   block_count        BIGINT [count]  Number of blocks with this stack.
 --   bytes              BIGINT [bytes]  Total size of these blocks.
 --   share_pct          DOUBLE [%]      bytes as a share of total_bytes.
---   total_bytes        BIGINT [bytes]  Total memory in use at the moment.
+--   total_bytes        BIGINT [bytes]  Total memory in use at this moment.
 --   frame              VARCHAR         Line of the user's program that allocated these blocks; NULL if unknown.
---   folded_stack       VARCHAR         Stack of that line from the outermost frame; NULL if unknown.
---   failed_bytes       BIGINT [bytes]  Requested size that failed; NULL for other moments.
---   device_free_bytes  BIGINT [bytes]  Free memory of the device at the oom; NULL for other moments.
+--   folded_stack       VARCHAR         Stack of the allocation, starting with the outermost frame; NULL if unknown.
+--   failed_bytes       BIGINT [bytes]  Size of the failed request; NULL for other moments.
+--   device_free_bytes  BIGINT [bytes]  Free memory of the device at the out-of-memory error; NULL for other moments.
 WITH
     summed AS (
         SELECT

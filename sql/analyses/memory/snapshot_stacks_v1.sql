@@ -1,7 +1,7 @@
 -- Blocks of memory snapshots by the stack that allocated them: in use, waiting or free when the snapshot was written.
 --
--- Rounding is the memory that the allocator added to the requested sizes. Free blocks have the stack of their last use
--- in some versions.
+-- Rounding is the memory that the allocator added to the requested sizes. In some versions of torch, free blocks have
+-- the stack of their last use.
 --
 -- Title: Memory by stack
 -- Shown: rank, bytes, block_count, category, state, frame
@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO snapshot_stacks_v1(
 --   requested_bytes  BIGINT [bytes]  Requested size of these blocks.
 --   rounding_bytes   BIGINT [bytes]  bytes minus requested_bytes.
 --   frame            VARCHAR         Line of the user's program; NULL if unknown.
---   folded_stack     VARCHAR         Stack from the outermost frame; NULL if unknown.
+--   folded_stack     VARCHAR         Stack, starting with the outermost frame; NULL if unknown.
 SELECT
     b.run,
     b.rank,

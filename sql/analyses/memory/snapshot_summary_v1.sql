@@ -1,12 +1,13 @@
 -- Memory of each device in a memory snapshot: reserved, allocated and free, with the peak of the history.
 --
 -- Reserved memory is the sum of segments: allocated blocks, blocks that wait for another stream, free blocks, and
--- space that no block covers. Free blocks of a segment that has other blocks in use (inactive split) cannot be
--- returned to the device: fragmentation. The peak covers the events in the snapshot's history and the memory allocated
+-- space that no block covers. Free blocks in a segment that also has blocks in use (inactive split) are fragmentation:
+-- they cannot be returned to the device. The peak covers the events in the snapshot's history and the memory allocated
 -- before them.
 --
--- The state is that at the time when the snapshot was written. The columns oom_… have the state at the last
--- out-of-memory error: if the failed request is smaller than the unallocated memory, no free piece was large enough.
+-- Most columns describe the state when the snapshot was written. Columns that start with oom_ describe the state at
+-- the last out-of-memory error. If oom_failed_bytes is less than oom_unallocated_bytes, no single free block was large
+-- enough.
 --
 -- Title: Memory in the snapshot
 -- Shown: rank, reserved_bytes, allocated_bytes, inactive_split_pct, peak_bytes, oom_failed_bytes, oom_unallocated_bytes, oom_reserved_bytes, oom_count, device
@@ -31,22 +32,22 @@ CREATE OR REPLACE MACRO snapshot_summary_v1(
 --   requested_bytes        BIGINT [bytes]  Requested size of the allocated blocks, before rounding.
 --   pending_bytes          BIGINT [bytes]  Freed blocks that wait for another stream.
 --   inactive_bytes         BIGINT [bytes]  Free blocks.
---   inactive_split_bytes   BIGINT [bytes]  Free blocks in segments that have other blocks.
+--   inactive_split_bytes   BIGINT [bytes]  Free blocks in segments that are not entirely free.
 --   uncovered_bytes        BIGINT [bytes]  Parts of segments that no block covers.
 --   inactive_split_pct     DOUBLE [%]      inactive_split_bytes as a share of reserved_bytes; NULL without segments.
 --   largest_free_bytes     BIGINT [bytes]  Largest free block; a larger request needs another segment.
 --   segment_count          BIGINT [count]  Number of segments.
---   block_count            BIGINT [count]  Blocks.
+--   block_count            BIGINT [count]  Number of blocks.
 --   event_count            BIGINT [count]  Number of allocator events in the snapshot's history.
---   oom_count              BIGINT [count]  Number of out-of-memory events among them.
---   oom_failed_bytes       BIGINT [bytes]  Requested size that failed at the last out-of-memory error; NULL if there is none.
---   oom_reserved_bytes     BIGINT [bytes]  Memory in segments at that moment; NULL if there is none.
---   oom_unallocated_bytes  BIGINT [bytes]  Memory reserved but not in use at that moment, including rounding; NULL if there is none.
+--   oom_count              BIGINT [count]  Number of out-of-memory events in the history.
+--   oom_failed_bytes       BIGINT [bytes]  Size of the request that failed at the last out-of-memory error; NULL if there is none.
+--   oom_reserved_bytes     BIGINT [bytes]  Memory in segments at the last out-of-memory error; NULL if there is none.
+--   oom_unallocated_bytes  BIGINT [bytes]  Memory reserved but not in use at the last out-of-memory error, including rounding; NULL if there is none.
 --   held_before_bytes      BIGINT [bytes]  Memory allocated before the history begins and still in use at its end.
---   peak_bytes             BIGINT [bytes]  Largest memory in use in the history.
---   peak_event_id          BIGINT          Event that first reached the peak; NULL for the beginning.
+--   peak_bytes             BIGINT [bytes]  Most memory in use at any time in the history.
+--   peak_event_id          BIGINT          event_id of the event that first reached the peak; NULL if the peak is at the beginning.
 --   peak_ns                BIGINT [ns]     Unix time of the peak.
---   recorded_peak_bytes    BIGINT [bytes]  Largest memory in use by blocks whose allocation is in the history.
+--   recorded_peak_bytes    BIGINT [bytes]  Most memory in use at any time by blocks whose allocation is in the history.
 --   first_ns               BIGINT [ns]     Unix time of the first event.
 --   last_ns                BIGINT [ns]     Unix time of the last event.
 WITH
@@ -83,7 +84,7 @@ WITH
     usage AS MATERIALIZED (
         SELECT u.* FROM lib.snapshot_usage(runs, ranks) AS u
     ),
-    -- Memory in use at the out-of-memory error, and memory reserved after it.
+    -- Memory in use at the last out-of-memory error, and change of reserved memory after the error.
     at_oom AS (
         SELECT o.run, o.rank, o.device, max_by(u.allocated_bytes, coalesce(u.event_id, -1)) AS in_use
         FROM by_event AS o

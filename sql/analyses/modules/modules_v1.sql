@@ -1,16 +1,16 @@
 -- Cost of each nn.Module in the module tree: host time, device time and memory, forward and backward.
 --
--- Instances of a class at the same position share a row, such as all layers of a model; with expand, each has its own
--- row. Self excludes nested modules; total includes them. Work in autograd's backward pass belongs to the module of
--- its forward operator, in the columns that start with backward. A module called inside the backward pass recomputes
--- its forward (activation checkpointing). That time is part of the backward columns, and is also in the recompute
--- columns; such calls have the same path as the module's other calls.
+-- Instances of a class at the same position in the tree, such as all layers of a model, share a row; with expand, each
+-- instance has its own row. Self excludes nested modules; total includes them. Work in autograd's backward pass belongs
+-- to the module of its forward operator, in the columns that start with backward. A module called inside the backward
+-- pass recomputes its forward pass (activation checkpointing). The time of such a call is part of both the backward
+-- columns and the recompute columns, and its path is that of the module's other calls.
 --
--- Device operations belong to the module that launched them. Their durations are summed even if they ran
--- concurrently. The row without a path is work outside modules, including gradient accumulation and the autograd
--- engine. Over all rows, forward and backward self times sum to all time in host events and to all device operations.
--- Kernels of graph replays belong to the modules of their capture if the trace was ingested with one, otherwise to the
--- module that launches the graph. Ranks without nn.Module calls, recorded or captured, have no rows.
+-- Device operations belong to the module that launched them. Their durations are summed even if they ran concurrently.
+-- The row without a path is work outside modules, including gradient accumulation and the autograd engine. Over all
+-- rows, forward and backward self times sum to all time in host events and to all device operations. Kernels of graph
+-- replays belong to the modules recorded in the graph's capture if the trace was ingested with a capture, otherwise to
+-- the module that launches the graph. Ranks without nn.Module calls, recorded or captured, have no rows.
 --
 -- Title: Cost of modules
 -- Shown: rank, device_total_ns, device_pct, path, device_self_ns, call_count, class, backward_device_total_ns
@@ -39,27 +39,27 @@ CREATE OR REPLACE MACRO modules_v1(
 --   path                             VARCHAR         Enclosing modules and the module itself, outermost first, separated by /; NULL for work outside modules.
 --   class                            VARCHAR         Class of the module.
 --   depth                            BIGINT [1]      Number of enclosing modules.
---   instance_count                   BIGINT [count]  Instances that are called, or whose backward pass runs.
---   call_count                       BIGINT [count]  Number of calls, excluding recompute_count.
+--   instance_count                   BIGINT [count]  Number of instances that are called, or whose backward pass runs.
+--   call_count                       BIGINT [count]  Number of calls outside the backward pass.
 --   recompute_count                  BIGINT [count]  Number of calls inside the backward pass.
 --   host_self_ns                     BIGINT [ns]     Host time in the module's calls, excluding nested modules.
---   host_total_ns                    BIGINT [ns]     host_self_ns plus that of nested modules.
+--   host_total_ns                    BIGINT [ns]     host_self_ns of the module and all nested modules.
 --   backward_host_self_ns            BIGINT [ns]     Host time in the backward pass of the module's own operators, including recomputation.
---   backward_host_total_ns           BIGINT [ns]     backward_host_self_ns plus that of nested modules.
+--   backward_host_total_ns           BIGINT [ns]     backward_host_self_ns of the module and all nested modules.
 --   recompute_host_ns                BIGINT [ns]     Part of backward_host_total_ns in calls inside the backward pass.
 --   device_self_ns                   BIGINT [ns]     Duration of device operations launched in the module's calls, excluding nested modules.
---   device_total_ns                  BIGINT [ns]     device_self_ns plus that of nested modules.
+--   device_total_ns                  BIGINT [ns]     device_self_ns of the module and all nested modules.
 --   replayed_device_ns               BIGINT [ns]     Part of device_total_ns: kernels of graph replays whose modules come from a capture (graph_matches).
 --   backward_device_self_ns          BIGINT [ns]     Duration of device operations launched in the backward pass of the module's own operators, including recomputation.
---   backward_device_total_ns         BIGINT [ns]     backward_device_self_ns plus that of nested modules.
+--   backward_device_total_ns         BIGINT [ns]     backward_device_self_ns of the module and all nested modules.
 --   recompute_device_ns              BIGINT [ns]     Part of backward_device_total_ns launched by calls inside the backward pass.
---   device_pct                       DOUBLE [%]      device_total_ns and backward_device_total_ns as a share of the total duration of device operations.
+--   device_pct                       DOUBLE [%]      device_total_ns plus backward_device_total_ns, as a share of the total duration of device operations.
 --   host_allocated_bytes             BIGINT [bytes]  Host memory allocated in the module's calls, including nested modules; NULL if the trace has no memory events.
 --   device_allocated_bytes           BIGINT [bytes]  Device memory allocated in the module's calls, including nested modules; NULL if the trace has no memory events.
---   backward_host_allocated_bytes    BIGINT [bytes]  Host memory allocated in the backward pass of its operators, including recomputation; NULL if the trace has no memory events.
---   backward_device_allocated_bytes  BIGINT [bytes]  Device memory allocated in the backward pass of its operators, including recomputation; NULL if the trace has no memory events.
+--   backward_host_allocated_bytes    BIGINT [bytes]  Host memory allocated in the backward pass of the module's operators, including nested modules and recomputation; NULL if the trace has no memory events.
+--   backward_device_allocated_bytes  BIGINT [bytes]  Device memory allocated in the backward pass of the module's operators, including nested modules and recomputation; NULL if the trace has no memory events.
 WITH RECURSIVE
-    -- lane + event_id is unique for an event across runs and ranks.
+    -- lane + event_id identifies an event across runs and ranks.
     lanes AS MATERIALIZED (
         SELECT
             d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane,
@@ -98,7 +98,7 @@ WITH RECURSIVE
         LEFT JOIN gradients AS g ON g.bwd_op_id = b.bwd_op_id
         WHERE starts_with(p.name, 'nn.Module: ')
     ),
-    -- A call belongs to the backward pass if no other module call lies between it and the autograd operator.
+    -- A call belongs to the backward pass if no other module call lies between the call and the autograd operator.
     begun AS MATERIALIZED (
         SELECT c.*, coalesce(c.bwd_depth > coalesce(p.depth, -1), false) AS recomputes
         FROM calls AS c
@@ -114,7 +114,7 @@ WITH RECURSIVE
         JOIN begun AS b ON b.parent_id = f.call_id
         WHERE NOT b.recomputes
     ),
-    -- The position of a module in the tree is that of its first call.
+    -- A module's position in the tree is that of its first call.
     homes AS MATERIALIZED (
         SELECT f.lane, f.name, arg_min({'id': f.parent_path_id}, f.call_id).id AS parent_path_id
         FROM forward_calls AS f
@@ -160,7 +160,7 @@ WITH RECURSIVE
         WHERE lib.is_requested(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step)
         GROUP BY ALL
     ),
-    -- Kernels of graph replays with modules from a capture.
+    -- Kernels of graph replays whose modules come from a capture.
     replayed AS MATERIALIZED (
         SELECT m.run, m.rank, m.event_id, string_split(m.module_path, '/') AS path
         FROM graph_matches AS m
@@ -174,7 +174,7 @@ WITH RECURSIVE
         JOIN replayed AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.event_id
         JOIN lanes AS l ON l.run = g.run AND l.rank = g.rank
     ),
-    -- Only operations without a launch in the trace need their operator.
+    -- Join the operator only for device operations without a launch in the trace.
     on_device AS (
         SELECT
             l.lane, l.lane + coalesce(g.module_id, o.module_id) AS module_id, l.lane + coalesce(g.bwd_op_id, o.bwd_op_id) AS bwd_op_id,
@@ -205,7 +205,7 @@ WITH RECURSIVE
         UNION ALL
         SELECT m.lane, m.module_id, m.bwd_op_id, 0, 0, m.host_bytes, m.device_bytes FROM in_memory AS m
     ),
-    -- The inner one decides: the module call or the autograd operator.
+    -- The inner of module call and autograd operator decides whether the work is backward.
     decided AS (
         SELECT
             c.* EXCLUDE (module_id, bwd_op_id), coalesce(g.depth > coalesce(m.depth, -1), false) AS is_backward,
@@ -256,7 +256,7 @@ WITH RECURSIVE
         FROM located AS a
         GROUP BY a.lane, a.path
     ),
-    -- Each path counts for all its prefixes; work outside modules counts for itself only.
+    -- The costs of a path count for all its prefixes; work outside modules is not in any path.
     beginnings AS (
         SELECT o.lane, o.path AS whole, CASE WHEN o.path IS NOT NULL THEN o.path[:n.n] END AS path
         FROM own AS o
@@ -274,7 +274,7 @@ WITH RECURSIVE
         JOIN own AS o ON o.lane = b.lane AND o.path IS NOT DISTINCT FROM b.whole
         GROUP BY b.lane, b.path
     ),
-    -- A module follows its enclosing modules and precedes modules called later.
+    -- Row order: a module follows its enclosing modules and precedes modules called later.
     positions AS (
         SELECT b.lane, b.path, list(t.first_ts ORDER BY b.n) AS position
         FROM (SELECT t.lane, t.path, unnest(range(1, len(t.path) + 1)) AS n FROM totals AS t) AS b

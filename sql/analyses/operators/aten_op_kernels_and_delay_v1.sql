@@ -3,7 +3,8 @@
 -- A launch belongs to the innermost enclosing operator on its own thread whose name starts with operator_prefix. The
 -- sequence of a call is its kernels in launch order; calls with the same name and sequence share a row. Launches are
 -- matched by correlation id, whatever their name; a graph launch contributes all kernels of the graph. HTA uses the
--- operator that started last on any thread (Q38) and gives rank k the rows of all ranks before it (Q39).
+-- operator that started last on any thread (Q38), and repeats the launches of all earlier ranks in the rows of a rank
+-- (Q39).
 --
 -- Title: Kernel sequences of each operator
 -- Shown: rank, device_sum_ns, operator_name, kernel_sequence, call_count, launch_delay_ns, queue_delay_ns
@@ -31,8 +32,8 @@ CREATE OR REPLACE MACRO aten_op_kernels_and_delay_v1(
 --   rank             INTEGER         Rank of the process.
 --   operator_name    VARCHAR         Name of the operator.
 --   kernel_sequence  VARCHAR         Names of the operations that one call launches, joined by ' -> '.
---   kernel_count     BIGINT [count]  Operations in the sequence.
---   call_count       BIGINT [count]  Calls of the operator with this sequence.
+--   kernel_count     BIGINT [count]  Number of operations in the sequence.
+--   call_count       BIGINT [count]  Number of calls of the operator with this sequence.
 --   launch_delay_ns  DOUBLE [ns]     Mean time from the start of the operator to the start of its first launch.
 --   queue_delay_ns   DOUBLE [ns]     Mean time from the start of the first launch to the start of the launched operation.
 --   host_sum_ns      BIGINT [ns]     Total duration of these calls on the host.

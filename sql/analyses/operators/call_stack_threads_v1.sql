@@ -1,16 +1,16 @@
 -- Host threads of each rank, the size of their call trees, and the tree that each thread belongs to.
 --
 -- A thread with profiler steps is main; a thread with autograd's evaluate_function or other autograd:: operators is
--- backward. A backward thread has one row per tree that contains its events: the tree of the main thread, and
--- possibly its own. It has its own tree if some of its outermost events lie outside the annotations that they could
--- be attached to (see call_stack).
+-- backward. A backward thread has one row per tree that contains its events: the tree of the main thread, and possibly
+-- its own. The thread has a tree of its own if some of its outermost events lie outside the annotations to which they
+-- could be attached (see call_stack).
 --
 -- Title: Threads and their call trees
 -- Shown: rank, label, event_count, kernel_count, max_depth, first_name, thread_id
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.mapping
--- Materialized: never; trees and threads are numbered through all runs
+-- Materialized: never; trees and threads are numbered across all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_threads_v1(
     -- Runs to include; NULL means every run.
@@ -29,14 +29,14 @@ CREATE OR REPLACE MACRO call_stack_threads_v1(
 --   rank             INTEGER         Rank of the process.
 --   tree_id          BIGINT          Number of the tree in the result: a thread, or a main thread with its backward threads.
 --   thread_id        BIGINT          Thread number in the result.
---   pid              BIGINT          Process id; NULL if the trace has text instead of a number.
---   tid              BIGINT          Thread id; NULL if the trace has text instead of a number.
+--   pid              BIGINT          Process id; NULL if the trace has a string instead of a number.
+--   tid              BIGINT          Thread id; NULL if the trace has a string instead of a number.
 --   label            VARCHAR         Role of the thread: main, backward or other.
 --   first_name       VARCHAR         Name of the thread's first event in this tree.
---   event_count      BIGINT [count]  Host events of the thread in this tree.
---   top_event_count  BIGINT [count]  Host events that no other event of the thread encloses.
+--   event_count      BIGINT [count]  Number of host events of the thread in this tree.
+--   top_event_count  BIGINT [count]  Number of host events outside any other event of the thread.
 --   max_depth        INTEGER [1]     Greatest depth in the tree.
---   kernel_count     BIGINT [count]  Device operations launched by the thread.
+--   kernel_count     BIGINT [count]  Number of device operations launched by the thread.
 WITH
     tree AS (
         SELECT t.*

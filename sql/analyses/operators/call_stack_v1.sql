@@ -11,7 +11,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph: parent, depth, height, num_kernels, kernel_dur_sum, kernel_span
--- Materialized: never; trees and threads are numbered through all runs
+-- Materialized: never; trees and threads are numbered across all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_v1(
     -- Runs to include; NULL means every run.
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO call_stack_v1(
 --   label               VARCHAR         Role of the thread: main (has the profiler steps), backward (autograd) or other.
 --   pid                 BIGINT          Process id, or device.
 --   tid                 BIGINT          Thread id, or stream.
---   ts                  BIGINT [ns]     Start since the run's first event.
+--   ts                  BIGINT [ns]     Start, relative to the run's first event.
 --   dur                 BIGINT [ns]     Duration.
 --   step                BIGINT          Profiler step; NULL outside steps.
 --   parent_id           BIGINT          event_id of the parent event; NULL at the top.

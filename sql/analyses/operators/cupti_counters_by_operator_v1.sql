@@ -1,9 +1,9 @@
 -- Hardware counters of each kernel (CUPTI profiler mode) with the operators that launched it.
 --
--- In this mode, the trace has a range per kernel instead of the kernel. A range belongs to the launch with its
--- correlation id. If ranges have no id, the n-th range of a rank belongs to its n-th kernel launch, provided that
--- both numbers agree. Otherwise, or if no operator encloses the launch, the operator columns are NULL. One row per
--- range and counter.
+-- In this mode, the trace has one range per kernel instead of the kernel itself. A range belongs to the launch with
+-- the same correlation id. If ranges have no correlation id, the n-th range of a rank belongs to the n-th kernel
+-- launch of the rank, provided that there are as many ranges as launches. If the launch is unknown, or no operator
+-- encloses it, the operator columns are NULL. There is one row per range and counter.
 --
 -- Title: Hardware counters
 -- Shown: rank, counter, value, name, top_level_op, bottom_level_op, dur
@@ -25,18 +25,18 @@ CREATE OR REPLACE MACRO cupti_counters_by_operator_v1(
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
 --   event_id         BIGINT       event_id of the range.
---   ts               BIGINT [ns]  Start of the range since the run's first event.
---   dur              BIGINT [ns]  Duration of the range; profilers assign the same one to all ranges.
+--   ts               BIGINT [ns]  Start of the range, relative to the run's first event.
+--   dur              BIGINT [ns]  Duration of the range; profilers record the same duration for all ranges.
 --   name             VARCHAR      Kernel name.
 --   counter          VARCHAR      Name of the counter; NULL for a range without counters.
 --   value            DOUBLE [1]   Value of the counter; NULL if not a number.
---   flop_weight      BIGINT [1]   Floating-point operations per count of this counter: 2 for fma; NULL for other counters.
+--   flop_weight      BIGINT [1]   Floating-point operations per count: 2 for fma counters, 1 for mul and add counters; NULL for others.
 --   matched_by       VARCHAR      correlation or position; NULL: the launch is unknown.
 --   launch_id        BIGINT       event_id of the launch.
 --   op_id            BIGINT       event_id of the innermost operator that encloses the launch.
 --   top_level_op     VARCHAR      Outermost operator that encloses the launch.
 --   bottom_level_op  VARCHAR      Innermost operator that encloses the launch.
---   op_stack         VARCHAR      Operators that enclose the launch as JSON, outermost first.
+--   op_stack         VARCHAR      Operators that enclose the launch, outermost first, as JSON.
 WITH RECURSIVE
     ranges AS (
         SELECT

@@ -1,8 +1,8 @@
 -- Callers and callees of selected events: the chain from a kernel up to the outermost Python frame, or everything
 -- below an operator.
 --
--- Depths and the attachment of backward threads are those of call_stack. Events outside any call tree, such as
--- kernels whose launch is not in the trace, have no rows.
+-- Depths, and the attachment of backward threads, are as in call_stack. Events outside any call tree, such as kernels
+-- whose launch is not in the trace, have no rows.
 --
 -- Title: Callers and callees of an event
 -- Shown: depth, relation, name, dur, ts, table_name, event_id
@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO event_stack_v1(
 --   name             VARCHAR      Name of the event.
 --   pid              BIGINT       Process id, or device.
 --   tid              BIGINT       Thread id, or stream.
---   ts               BIGINT [ns]  Start since the run's first event.
+--   ts               BIGINT [ns]  Start, relative to the run's first event.
 --   dur              BIGINT [ns]  Duration.
 --   step             BIGINT       Profiler step; NULL outside steps.
 --   parent_id        BIGINT       event_id of the parent event; NULL at the top.

@@ -1,6 +1,6 @@
 -- Number of nodes of an execution trace that are joined to events of the same rank's trace, and why others are not.
 --
--- Each node counts once. Nodes of the process and its threads have no event.
+-- Each node counts once. Nodes that represent the process or its threads have no event.
 --
 -- Title: Execution traces joined to traces
 -- Status: stable

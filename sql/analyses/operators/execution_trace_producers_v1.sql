@@ -1,9 +1,9 @@
 -- Producer of each tensor that a node of an execution trace consumes, one row per input tensor.
 --
 -- The producer is the last node before the consumer with the tensor among its outputs. Callers of the consumer do not
--- count, because they end after it. If nested operators return the same tensor, the producer is the innermost, and
--- producer_call the outermost. An operator that works in place produces its input again. A tensor without a producer
--- is a parameter, a batch, or older than the execution trace.
+-- count, because they end after the consumer. If nested operators return the same tensor, the producer is the
+-- innermost operator, and producer_call is the outermost operator. An operator that works in place produces its input
+-- again. A tensor without a producer is a parameter, a batch, or older than the execution trace.
 --
 -- Title: Producers of tensors
 -- Shown: rank, name, producer_name, bytes, tensor_position, producer_call, device, node_id
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO execution_trace_producers_v1(
 --   rank               INTEGER         Rank of the process.
 --   node_id            BIGINT          node_id of the consumer, in et_nodes.
 --   name               VARCHAR         Name of the consumer.
---   event_id           BIGINT          event_id of the consumer in the trace; NULL if it is not joined.
+--   event_id           BIGINT          event_id of the consumer in the trace; NULL if the consumer is not joined.
 --   tensor_position    BIGINT [1]      Position among the consumer's input tensors, from 0.
 --   tensor_id          BIGINT          Number of the tensor in the execution trace.
 --   storage_id         BIGINT          Number of the tensor's storage, which its views share.
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO execution_trace_producers_v1(
 --   device             VARCHAR         Device, such as cuda:0.
 --   producer_node_id   BIGINT          node_id of the producer, in et_nodes; NULL if there is none.
 --   producer_name      VARCHAR         Name of the producer.
---   producer_event_id  BIGINT          event_id of the producer in the trace; NULL if it is not joined.
+--   producer_event_id  BIGINT          event_id of the producer in the trace; NULL if the producer is not joined.
 --   producer_call      VARCHAR         Name of the outermost operator around the producer that returned the tensor before the consumer started.
 WITH RECURSIVE
     nodes AS MATERIALIZED (

@@ -2,9 +2,9 @@
 --
 -- Python frames, nn.Modules, annotations, operators and runtime calls form one chain, whether or not the trace
 -- recorded call stacks. Times are self times, so rows sum up: host_ns to all time in host events, device_ns to all
--- device operations. Hidden names are attributed to their caller. So is a chain whose share, including everything
--- below it, is below min_pct on both sides. Device operations belong to the chain that launched them; their durations
--- are summed even if they ran concurrently.
+-- device operations. Hidden names are attributed to their caller. A chain is also attributed to its caller if it takes
+-- less than min_pct of both host time and device time, including its descendants. Device operations belong to the
+-- chain that launched them; their durations are summed even if they ran concurrently.
 --
 -- Title: Flame graph
 -- Shown: rank, device_ns, host_ns, call_count, stack
@@ -27,8 +27,8 @@ CREATE OR REPLACE MACRO folded_stacks_v1(
     kinds VARCHAR[] := NULL,
     -- Names to hide, as a regular expression; NULL: none.
     hidden VARCHAR := NULL,
-    -- Minimum share of the rank's host time or device time, including everything below, for a row of its own [%]; 0:
-    -- all.
+    -- Minimum share of the rank's host time or device time, including descendants, for a call chain to get its own row
+    -- [%]; 0: all.
     min_pct DOUBLE := 0.1
 ) AS TABLE
 -- Columns:
@@ -36,9 +36,9 @@ CREATE OR REPLACE MACRO folded_stacks_v1(
 --   rank          INTEGER         Rank of the process.
 --   stack         VARCHAR         Names separated by semicolons, outermost first; NULL for time outside shown events, and for small outermost chains.
 --   depth         BIGINT [1]      Number of names in the stack.
---   call_count    BIGINT [count]  Calls of the last name, excluding small chains below it.
+--   call_count    BIGINT [count]  Number of calls of the last name, excluding merged small chains.
 --   host_ns       BIGINT [ns]     Host self time.
---   device_count  BIGINT [count]  Device operations launched by the chain itself.
+--   device_count  BIGINT [count]  Number of device operations launched by the chain itself.
 --   device_ns     BIGINT [ns]     Total duration of these operations.
 WITH
     costs AS MATERIALIZED (

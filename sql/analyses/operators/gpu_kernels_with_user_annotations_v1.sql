@@ -1,8 +1,8 @@
 -- Each kernel, copy and memset with the user annotation to which it belongs.
 --
--- The annotation is the innermost one around the launch, on the launching thread; profiler steps do not count as
--- annotations here. If no annotation encloses the launch, or the launch is not in the trace, the profiler's spans on
--- the operation's own stream are used. The innermost span around the operation counts, including profiler steps.
+-- The annotation is the innermost annotation around the launch, on the launching thread; profiler steps do not count
+-- as annotations here. If no annotation encloses the launch, or the launch is not in the trace, the annotation is the
+-- innermost of the profiler's spans around the operation on its stream; here, profiler steps count as annotations.
 -- Spans of several threads can cross on a stream, so a match by launch is more reliable.
 --
 -- Title: Kernels with their user annotation
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 --   correlation      BIGINT          Correlation id.
 --   launch_id        BIGINT          event_id of the call that launched it; NULL if not in the trace.
 --   step             BIGINT          Profiler step of the launch; NULL outside steps.
---   start_ns         BIGINT [ns]     Start since the run's first event.
+--   start_ns         BIGINT [ns]     Start, relative to the run's first event.
 --   dur_ns           BIGINT [ns]     Duration.
 --   annotation_id    BIGINT          event_id of the annotation; NULL if there is none.
 --   annotation       VARCHAR         Name of the annotation.
@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 --   matched_by       VARCHAR         How the annotation was found: launch or span; NULL if there is none.
 --   bytes            BIGINT [bytes]  Bytes copied or set.
 --   bandwidth_gbps   DOUBLE [GB/s]   Recorded bandwidth.
---   external_id      BIGINT          External id of the operator that launched it.
+--   external_id      BIGINT          External id of the operator that launched the operation.
 WITH RECURSIVE
     ops AS (
         SELECT g.*
@@ -53,7 +53,7 @@ WITH RECURSIVE
         FROM annotations AS a
         WHERE lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
-    -- Walk outwards from the innermost annotation with launches.
+    -- Walk outwards from each innermost annotation around a launch.
     climbing AS (
         SELECT r.run, r.rank, r.event_id, r.name AS annotation, r.name AS annotation_path, r.parent_annotation_id AS above_id
         FROM ranges AS r

@@ -31,13 +31,13 @@ CREATE OR REPLACE MACRO launching_operators_v1(
 --   kernel          VARCHAR         Kernel name, or kind and direction of a copy; NULL without by_kernel.
 --   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   phase           VARCHAR         Training phase: forward, backward or optimizer; NULL if the launch is not in the trace.
---   match_method    VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL if the operator does not come from a capture.
---   call_count      BIGINT [count]  Calls of the operator that launched operations of the row; NULL without an operator.
+--   match_method    VARCHAR         How replayed kernels were matched with the capture that provides the operator, as in graph_matches; NULL if the operator does not come from a capture.
+--   call_count      BIGINT [count]  Number of calls of the operator that launched operations of the row; NULL without an operator.
 --   kernel_count    BIGINT [count]  Number of device operations.
 --   device_ns       BIGINT [ns]     Total duration of these device operations.
 --   mean_ns         DOUBLE [ns]     Mean duration.
 --   device_pct      DOUBLE [%]      Share of the total duration of the rank's device operations.
---   cumulative_pct  DOUBLE [%]      Share of that total in this row and all rows before it.
+--   cumulative_pct  DOUBLE [%]      Share of the total duration in this row and all rows before it.
 WITH
     launched AS (
         SELECT

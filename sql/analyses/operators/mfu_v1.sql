@@ -1,10 +1,10 @@
 -- Model FLOPs utilization: share of each step that its matrix products would take at the peak rate of the device.
 --
 -- GEMM, convolution and attention count, in forward and backward pass, each at the peak of its data type
--- (device_peaks). Recomputation in the backward pass counts too; others count it as hardware FLOPs only. Kernels of
--- all other known operators count as covered with no FLOPs. Kernels of compiler templates, graphs and other libraries
--- are not covered. mfu_pct is a lower bound for the covered_pct of computation kernel time: uncovered kernels can
--- only raise it.
+-- (device_peaks). Recomputation in the backward pass counts too; other tools count recomputation only as hardware
+-- FLOPs. Kernels of all other known operators count as covered with no FLOPs. Kernels of compiler templates, graphs
+-- and other libraries are not covered. mfu_pct is a lower bound, because it counts only covered kernels (covered_pct
+-- of computation kernel time): work in uncovered kernels can only raise it.
 --
 -- Title: Model FLOPs utilization (MFU)
 -- Shown: rank, step, mfu_pct, covered_pct, achieved_tflops, step_ns, flops, reason
@@ -41,10 +41,10 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   peak_ns          DOUBLE [ns]       Time that these products would take at the peak rate; NULL: unknown.
 --   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: efficiency of these kernels while they run.
 --   mfu_pct          DOUBLE [%]        peak_ns as a share of recorded_ns.
---   covered_pct      DOUBLE [%]        Share of computation_ns in kernels whose FLOPs are known, including those with none.
+--   covered_pct      DOUBLE [%]        Share of computation_ns in kernels whose FLOPs are known, including kernels without FLOPs.
 --   unknown_count    BIGINT [count]    Number of calls that are not covered.
 --   reason_code      VARCHAR           Code of the reason in the table messages.
---   reason           VARCHAR           Why FLOPs are unknown, for most of the uncovered time.
+--   reason           VARCHAR           Why FLOPs are unknown for most of the uncovered time.
 WITH
     windows AS MATERIALIZED (
         SELECT w.run, w.rank, w.step, CASE WHEN by_step THEN w.step END AS shown_step, w.step_ns, w.recorded_ns
@@ -65,7 +65,7 @@ WITH
             k.run, k.rank, k.shown_step, sum(k.computation_ns)::BIGINT AS computation_ns, sum(k.covered_ns)::BIGINT AS covered_ns,
             sum(k.matrix_ns)::BIGINT AS matrix_ns, sum(k.peak_ps)::BIGINT AS peak_ps, sum(k.peakless_count) AS peakless_count,
             sum(k.unknown_count)::BIGINT AS unknown_count,
-            -- Without a matrix product, FLOPs are 0 only if all kernels are known.
+            -- Without matrix products, FLOPs are 0 only if all kernels are covered.
             CASE
                 WHEN count(k.flops) = 0 AND sum(k.covered_ns) = sum(k.computation_ns) THEN 0
                 ELSE TRY_CAST(sum(k.flops) AS BIGINT)

@@ -1,20 +1,21 @@
 -- Cost of each operator: calls, host and device time, memory and FLOPs, self and total, as in torch's key_averages.
 --
--- The rules are those of torch. Host self time is the time in which the thread was in no operator, annotation, Python
--- frame or runtime call that the operator called. If a runtime call outlasts the operator in which it starts (two
--- clocks recorded them), both count for their caller. Sums stay correct, and the caller's self time may be negative.
--- Device time belongs to the innermost operator that encloses the launch, never to an annotation. It is summed even
--- if kernels ran concurrently. Memory is allocated minus freed bytes on any thread while the operator ran; changes
--- outside all operators are [memory].
+-- Costs are attributed by torch's rules. Host self time of an operator is its time outside the operators, annotations,
+-- Python frames and runtime calls that it called. If a runtime call outlasts the operator in which it starts (because
+-- their times come from different clocks), the full duration of both is subtracted from the self time of their caller.
+-- Sums remain correct, but the caller's self time may be negative. Device time belongs to the innermost operator that
+-- encloses the launch, never to an annotation. Durations of device operations are summed even if they ran
+-- concurrently. Memory is allocated minus freed bytes on any thread while the operator ran; changes outside all
+-- operators are in the row [memory].
 --
--- Operations launched by no operator have rows of their own, so that device_self_ns of all rows sums to the duration of
--- all device operations. Replays of graphs that were ingested with their capture have the operators of the capture,
--- each with its match_method. The others are [graph replay], whose device_self_pct is the share of replays without a
--- capture. The rest is [no operator]. With like_torch, each such kernel has a row instead. An operator that only calls
--- one operator of its own name, as overloads do, counts once. Backward operators have the stack of their forward
+-- Operations launched by no operator have rows of their own, so that device_self_ns of all rows sums to the duration
+-- of all device operations. Operations in replays of graphs that were ingested with their capture are in rows of the
+-- captured operators, with a match_method. Operations in other replays are in the row [graph replay], all others in
+-- [no operator]. With like_torch, the kernels have rows of their own instead. An operator whose only callee is an
+-- operator of the same name, as with overloads, counts once. Backward operators have the stack of their forward
 -- operator. A call without a recorded stack has the enclosing frames recorded by the Python tracer; with like_torch,
--- none. Two facts are not in a trace. One is which operators end on another thread (only those of gloo are known to).
--- The other is when operators ended that were still running at the end of the recording.
+-- it has no stack. A trace does not record which operators end on a different thread (only gloo operators are known to
+-- do so). Nor does it record when operators ended that were still running at the end of the recording.
 --
 -- Title: Cost of operators
 -- Shown: rank, device_self_ns, device_self_pct, call_count, name, input_shapes, device_total_ns, host_self_ns
@@ -38,7 +39,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
     by_shapes BOOLEAN := false,
     -- Whether calls with different input types have separate rows.
     by_dtype BOOLEAN := false,
-    -- Number of innermost Python frames by which calls are separated; 0: none.
+    -- Number of innermost Python frames that distinguish calls; 0: none.
     stack_frames BIGINT := 0,
     -- Whether overloads, such as Tensor of aten::add.Tensor, have separate rows.
     by_overload BOOLEAN := false,
@@ -57,7 +58,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   rank                     INTEGER         Rank of the process.
 --   name                     VARCHAR         Operator without its overload (also for replayed kernels), annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
 --   side                     VARCHAR         Side on which the call itself runs: host or device.
---   match_method             VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL if the operator does not come from a capture.
+--   match_method             VARCHAR         How replayed kernels were matched with the capture that provides the operator, as in graph_matches; NULL if the operator does not come from a capture.
 --   is_user_annotation       BOOLEAN         Whether the row is a record_function range.
 --   overload_name            VARCHAR         Overload, empty if there is none; NULL without by_overload.
 --   input_shapes             VARCHAR         Input shapes as JSON, with [] for a list of tensors; NULL without by_shapes.
@@ -67,10 +68,10 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   pid                      BIGINT          Process id; NULL without by_thread.
 --   tid                      BIGINT          Thread id; NULL without by_thread.
 --   step                     BIGINT          Profiler step; NULL without by_step.
---   call_count               BIGINT [count]  Number of calls, or of device operations in rows of the device.
+--   call_count               BIGINT [count]  Number of calls; in device rows, number of device operations.
 --   host_self_ns             BIGINT [ns]     Host time excluding callees.
 --   host_total_ns            BIGINT [ns]     Host time including callees.
---   device_self_ns           BIGINT [ns]     Duration of the device operations that the calls launched themselves; for a device row, of the operations in the row.
+--   device_self_ns           BIGINT [ns]     Duration of the device operations that the calls launched themselves; in device rows, duration of the row's operations.
 --   device_total_ns          BIGINT [ns]     Duration of the device operations launched by the calls and their callees.
 --   host_self_bytes          BIGINT [bytes]  Host memory allocated minus freed, excluding callees; NULL if memory is not recorded.
 --   host_total_bytes         BIGINT [bytes]  Host memory allocated minus freed, including callees; NULL if memory is not recorded.
@@ -78,14 +79,14 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   device_total_bytes       BIGINT [bytes]  Device memory allocated minus freed, including callees; NULL if memory is not recorded.
 --   flops                    BIGINT [1]      Floating-point operations by torch's formulas; NULL if there is no formula, or no shapes are recorded.
 --   host_self_pct            DOUBLE [%]      host_self_ns as a share of all host time, including Python frames and runtime calls.
---   host_total_pct           DOUBLE [%]      host_total_ns as a share of the same host time; nested calls count again.
+--   host_total_pct           DOUBLE [%]      host_total_ns as a share of all host time; nested calls count repeatedly.
 --   device_self_pct          DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
 --   device_total_pct         DOUBLE [%]      device_total_ns as a share of the total duration of all device operations.
---   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, judged by kernel names; NULL if unknown for all, or without such time.
---   tensor_core_unknown_pct  DOUBLE [%]      Share of device_self_ns for which the kernel name does not show tensor core use.
+--   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, judged by kernel names; NULL if unknown for all kernels, or if device_self_ns is 0.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of device_self_ns whose kernel name does not tell whether tensor cores are used.
 --   position                 BIGINT [1]      Position of the row in torch's order of first calls; NULL without like_torch.
 WITH RECURSIVE
-    -- lane + event_id is unique for an event across runs and ranks.
+    -- lane + event_id identifies an event across runs and ranks.
     known AS (
         SELECT k.run, k.rank, bool_or(k.profile_memory) AS profile_memory, bool_or(k.with_flops) AS with_flops
         FROM ranks AS k
@@ -214,7 +215,7 @@ WITH RECURSIVE
         LEFT JOIN framed AS f ON f.run = c.run AND f.rank = c.rank AND f.stack_id = c.stack_id
         ANTI JOIN (SELECT d.call_id FROM calls AS d WHERE d.is_dropped) AS n ON n.call_id = l.lane + c.event_id
     ),
-    -- The first call outside the backward pass with a sequence number provides the stack for calls inside it.
+    -- Per sequence number, the first call outside the backward pass has the stack for calls inside.
     forward_stacks AS MATERIALIZED (
         SELECT k.lane, lib.span_of(k.call_id - k.lane) AS span, k.sequence_number, arg_min(k.stack, (k.ts, -k.dur, k.call_id)) AS stack
         FROM keyed AS k
@@ -230,7 +231,7 @@ WITH RECURSIVE
         LEFT JOIN forward_stacks AS f ON f.lane = k.lane AND f.span = lib.span_of(k.call_id - k.lane) AND f.sequence_number = k.sequence_number
         WHERE stack_frames > 0
     ),
-    -- Keys of the few calls that others were merged into.
+    -- Keys of the few calls into which others were merged.
     heirs AS MATERIALIZED (
         SELECT k.call_id, k.overload_name, k.input_shapes, k.input_types, coalesce(b.stack, k.stack) AS stack
         FROM keyed AS k
@@ -276,7 +277,7 @@ WITH RECURSIVE
         LEFT JOIN backward_stacks AS b ON b.call_id = k.call_id
         LEFT JOIN modules AS o ON o.run = k.run AND o.rank = k.rank AND o.event_id = k.module_id
     ),
-    -- Latest end of all calls on any thread that have started so far.
+    -- Latest end among all calls, on any thread, that have started so far.
     covered AS (
         SELECT s.lane, s.ts, max(max(s.ts + s.dur)) OVER (PARTITION BY s.lane ORDER BY s.ts) AS until_ts
         FROM seen AS s

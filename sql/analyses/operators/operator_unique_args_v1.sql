@@ -1,9 +1,10 @@
 -- Each operator by set of arguments (shapes, types, strides, scalars), with the host time, device time and kernels of
 -- each set.
 --
--- Device time belongs to the innermost operator that encloses the launch. An operator that only calls others has
--- none, and the rows of a rank sum to everything launched in operators. The statistics are over single calls that
--- launched something. Arguments that were not recorded are NULL, and calls without them share a row.
+-- Device time belongs to the innermost operator that encloses the launch. An operator that only calls other operators
+-- has no device time, and device_self_ns over all rows of a rank is the total duration of the operations launched in
+-- operators. Statistics cover individual calls that launched operations themselves. Arguments that were not recorded
+-- are NULL, and calls without recorded arguments share a row.
 --
 -- Title: Operators by shape
 -- Shown: rank, device_self_ns, call_count, name, input_shapes, mean_call_ns, kernels, max_call_ns
@@ -36,11 +37,11 @@ CREATE OR REPLACE MACRO operator_unique_args_v1(
 --   call_count        BIGINT [count]  Number of calls.
 --   host_total_ns     BIGINT [ns]     Host time including callees.
 --   launching_count   BIGINT [count]  Number of calls that launched operations themselves.
---   kernel_count      BIGINT [count]  Device operations that the calls launched themselves.
+--   kernel_count      BIGINT [count]  Number of device operations launched by the calls themselves.
 --   device_self_ns    BIGINT [ns]     Total duration of these device operations.
 --   mean_call_ns      DOUBLE [ns]     Mean device time of a launching call; NULL if there is none.
 --   median_call_ns    DOUBLE [ns]     Median device time of a launching call; NULL if there is none.
---   std_call_ns       DOUBLE [ns]     Sample standard deviation of the device time of launching calls; NULL for a single one.
+--   std_call_ns       DOUBLE [ns]     Sample standard deviation of the device time of launching calls; NULL for a single call.
 --   min_call_ns       BIGINT [ns]     Shortest device time of a launching call.
 --   max_call_ns       BIGINT [ns]     Longest device time of a launching call.
 --   kernels           VARCHAR         Kernels as JSON with name, count and sum_ns, longest total first.

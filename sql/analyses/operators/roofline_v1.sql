@@ -1,11 +1,11 @@
 -- Roofline analysis: achieved TFLOP/s and TB/s against device peaks by operator and shapes, most wasted time first.
 --
--- The roofline time of a call is the longer of two times: its floating-point operations at the peak of their type,
--- and its bytes at peak memory bandwidth. Every input is read once and every output written once. wasted_ns is the
--- kernel time above it. Negative values, with a share above 100 %, mean that inputs came from a cache. Only
--- computation kernels are included. Values unknown to the table of peaks (device_peaks), the formulas
--- (lib._operator_models) or the trace are NULL, with the reason; covered_pct is the share of time that is known.
--- Peaks are the vendors' figures, without sparsity.
+-- The roofline time of a call is the longer of two times: its floating-point operations at the peak rate of their
+-- type, and its bytes at peak memory bandwidth, if every input is read once and every output is written once.
+-- wasted_ns is the kernel time beyond the roofline time. A negative wasted_ns (peak_pct above 100 %) means that inputs
+-- came from a cache. Only computation kernels are included. If the peak (device_peaks), the formula
+-- (lib._operator_models) or the recorded arguments are missing, values are NULL and reason explains why. covered_pct
+-- is the share of time with a known roofline. Peaks are the vendors' figures, without sparsity.
 --
 -- Title: Roofline: operators against device peaks
 -- Shown: rank, device_ns, peak_pct, bound, name, input_shapes, wasted_ns, achieved_tflops, reason
@@ -37,18 +37,18 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   run              VARCHAR           Run name.
 --   rank             INTEGER           Rank of the process.
 --   name             VARCHAR           Operator name without overload, [graph replay] or [no operator].
---   match_method     VARCHAR           How replayed kernels got the operator of their capture, as in graph_matches; NULL if the operator does not come from a capture.
+--   match_method     VARCHAR           How replayed kernels were matched with the capture that provides the operator, as in graph_matches; NULL if the operator does not come from a capture.
 --   category         VARCHAR           Kind of work.
 --   input_shapes     VARCHAR           Input shapes as JSON; NULL without by_shapes, or if not recorded.
 --   kernels          VARCHAR           Kernels of a call, separated by ' -> '; NULL without by_kernel.
---   call_count       BIGINT [count]    Number of calls that launched kernels; without an operator, number of kernels.
+--   call_count       BIGINT [count]    Number of calls that launched kernels; for kernels without an operator, number of kernels.
 --   kernel_count     BIGINT [count]    Number of kernels.
 --   device_ns        BIGINT [ns]       Total duration of these kernels.
 --   device_pct       DOUBLE [%]        Share of the rank's computation kernel time.
 --   flops            BIGINT [1]        Floating-point operations; NULL if unknown, as in the following columns.
 --   moved_bytes      BIGINT [bytes]    Minimum number of bytes to read and write.
 --   intensity        DOUBLE [1]        Arithmetic intensity: floating-point operations per byte.
---   math_type        VARCHAR           Arithmetic type: bf16, tf32, … for matrix products, fp32_vector and fp64_vector otherwise.
+--   math_type        VARCHAR           Arithmetic type: bf16, tf32, … for matrix products, otherwise fp32_vector or fp64_vector.
 --   achieved_tflops  DOUBLE [TFLOP/s]  flops / device_ns.
 --   peak_tflops      DOUBLE [TFLOP/s]  Peak compute rate for math_type.
 --   achieved_tbps    DOUBLE [TB/s]     moved_bytes / device_ns.
@@ -62,7 +62,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   reason_code      VARCHAR           Code of the reason in the table messages.
 --   reason           VARCHAR           Why the roofline is unknown.
 WITH
-    -- Roofline times are rounded to whole picoseconds: sums are exact in any order.
+    -- Round roofline times to whole picoseconds, so that sums do not depend on the order.
     calls AS (
         SELECT c.*, round(1000 * c.roofline_ns)::BIGINT AS roofline_ps
         FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, custom_peak_tflops, custom_peak_tbps) AS c

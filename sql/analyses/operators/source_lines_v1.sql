@@ -1,13 +1,14 @@
--- Host and device time by source line, as Python frames: file(line): function.
+-- Host and device time by source line, given as a Python frame: file(line): function.
 --
--- Self time is the time while the frame is the innermost shown one, including the operators, runtime calls and hidden
--- frames inside the frame. Total time adds the frames that it called; a recursive frame counts once. Device time is
--- that of the operations launched meanwhile, summed even if they ran concurrently. Backward operators run on a thread
--- without frames. Their operations are reported in the backward columns, on the line of the forward operator. The row
--- without a frame is activity outside shown frames; with it, host_self_ns and device_self_ns sum to all time in host
--- events and to all device operations. Frames are those of the Python tracer or, if a trace has none, those recorded
--- by operators; the time of Python itself is then missing. A compiled graph is launched by the line that calls it;
--- compiled_device_ns reports its kernels at the functions of the model whose operators they compute.
+-- Self time of a frame is the time in which it is the innermost shown frame, including the operators, runtime calls
+-- and hidden frames inside the frame. Total time adds the frames that it called; a recursive frame counts once. Device
+-- time is the duration of the operations launched in the self or total time, summed even if they ran concurrently.
+-- Backward operators run on a thread without frames. Their operations are reported in the backward columns, on the
+-- line of the forward operator. The row without a frame is activity outside shown frames. Over all rows, host_self_ns
+-- and device_self_ns sum to all time in host events and to all device operations. Frames come from the Python tracer
+-- or, if a trace has no such frames, from the stacks recorded with operators; the time of Python itself is then
+-- missing. Kernels of a compiled graph belong to the line that calls the graph. compiled_device_ns reports these
+-- kernels at the model functions whose operators they compute.
 --
 -- Title: Source lines that cost most
 -- Shown: rank, device_total_ns, device_self_pct, frame, device_self_ns, host_self_ns, call_count
@@ -40,14 +41,14 @@ CREATE OR REPLACE MACRO source_lines_v1(
 --   file                      VARCHAR         Source file; NULL if the frame names none.
 --   line                      BIGINT [1]      First line of the function.
 --   function                  VARCHAR         Name of the function.
---   call_count                BIGINT [count]  Number of calls; NULL if frames are those recorded by operators.
+--   call_count                BIGINT [count]  Number of calls; NULL if frames come from operators.
 --   host_self_ns              BIGINT [ns]     Host time excluding called frames.
 --   host_total_ns             BIGINT [ns]     Host time including called frames.
 --   device_self_ns            BIGINT [ns]     Duration of device operations launched by the frame itself.
 --   device_total_ns           BIGINT [ns]     Duration of device operations launched by the frame and the frames that it called.
---   backward_device_self_ns   BIGINT [ns]     Duration of device operations launched by the backward pass of the frame's own operators; other rows contain them too.
---   backward_device_total_ns  BIGINT [ns]     backward_device_self_ns plus that of called frames.
---   compiled_device_ns        BIGINT [ns]     Duration of compiled kernels that compute operators of the function, each kernel in full at each of its functions; other rows contain it too. NULL without sources of kernels (lib.kernel_source_frames).
+--   backward_device_self_ns   BIGINT [ns]     Duration of device operations launched by the backward pass of the frame's own operators; device_self_ns of other rows includes these operations.
+--   backward_device_total_ns  BIGINT [ns]     backward_device_self_ns of the frame and its callees.
+--   compiled_device_ns        BIGINT [ns]     Duration of compiled kernels that compute operators of the function. A kernel counts in full at each of its functions, and in device_self_ns of the line that launches it. NULL without kernel sources (lib.kernel_source_frames).
 --   host_self_pct             DOUBLE [%]      host_self_ns as a share of all time in host events.
 --   device_self_pct           DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
 WITH
@@ -84,7 +85,7 @@ WITH
         JOIN costs AS c ON c.chain = m.chain
         GROUP BY ALL
     ),
-    -- A frame that never was innermost has no self time; activity outside frames has no callees.
+    -- A frame never innermost has no self time; activity outside frames has only self time.
     lines AS (
         SELECT
             coalesce(w.run, o.run) AS run, coalesce(w.rank, o.rank) AS rank, coalesce(w.name_hash, o.name_hash) AS name_hash,
@@ -123,8 +124,8 @@ WITH
         WHERE g.kind = 'kernel'
         GROUP BY ALL
     ),
-    -- The profiler shortens paths. If a file has several functions of the same name, the line belongs to the last one
-    -- that starts above it.
+    -- The profiler shortens paths. If a file has several functions of the same name, a line belongs to the last of
+    -- these functions that starts at or above the line.
     functions AS (
         SELECT o.run, o.rank, o.name, arg_max(n.frame, (len(n.file), n.line, n.frame)) AS frame
         FROM sources AS o

@@ -2,7 +2,7 @@
 --
 -- Every rank has a row for each kind that occurs on any rank of its run, so a rank without such calls shows 0. The
 -- kinds, their names and their meaning are defined in lib._special_operator_kinds. A rank differs if its count is not
--- the median count.
+-- equal to the median count.
 --
 -- Title: Significant calls by rank
 -- Shown: kind, rank, sum_ns, op_count, median_count, is_different, name, meaning
@@ -28,10 +28,10 @@ CREATE OR REPLACE MACRO special_operators_v1(
 --   op_count      BIGINT [count]  Number of calls.
 --   sum_ns        BIGINT [ns]     Total duration of the calls.
 --   name          VARCHAR         Most frequent name of these calls on the rank; NULL if there are none.
---   median_count  BIGINT [count]  Median of op_count over the ranks; the lower one for an even number.
+--   median_count  BIGINT [count]  Median of op_count over the ranks; for an even number of ranks, the lower of the two middle values.
 --   is_different  BOOLEAN         Whether op_count differs from median_count; NULL for a single rank.
 --   about_code    VARCHAR         Code of meaning in the table messages.
---   meaning       VARCHAR         What the count means.
+--   meaning       VARCHAR         Meaning of the count.
 WITH
     totals AS MATERIALIZED (
         SELECT h.run, h.rank, h.name, count(*) AS op_count, sum(h.dur)::BIGINT AS total

@@ -1,11 +1,12 @@
 -- Duration of each user annotation by name, per rank, on the device or on the host.
 --
 -- On the device, an annotation spans the operations that its range launched, on each stream. Names are ordered by
--- total duration within a rank. num_annotations limits the number of names that get a row of their own.
--- duration_ratio instead keeps the names that make up that share of the rank's total; num_annotations takes
+-- total duration within a rank. num_annotations limits the number of names that get a row of their own. duration_ratio
+-- instead selects the longest names that together make up that share of the rank's total; num_annotations takes
 -- precedence. The remaining ranges form one row "others", whose statistics are computed from the ranges themselves.
--- Nested annotations each count, so the totals of a rank overlap. HTA aggregates sums of sums in "others" and, once
--- that row exists, in every other row (Q21), and takes a quantile of cumulative sums as the ratio (Q22).
+-- Nested annotations each count, so the totals of a rank overlap. HTA computes statistics from the sums of each name,
+-- in "others" and, once that row exists, in every other row (Q21). It applies duration_ratio as a quantile of
+-- cumulative sums (Q22).
 --
 -- Title: Longest user annotations
 -- Shown: rank, sum_ns, annotation_count, name, mean_ns, max_ns
@@ -24,11 +25,11 @@ CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Whether to use the device copies of annotations; otherwise the ranges on the host.
     use_gpu_annotation BOOLEAN := true,
-    -- Names with a row of their own, per rank; NULL means every name.
+    -- Number of names with a row of their own, per rank; NULL means every name.
     num_annotations BIGINT := NULL,
     -- Share of the rank's total covered by names with a row of their own; used if num_annotations is NULL.
     duration_ratio DOUBLE := NULL,
-    -- Names never combined into others: substrings or regular expressions.
+    -- Names that are never combined into others, as substrings or regular expressions.
     keep_patterns VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
@@ -41,7 +42,7 @@ CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
 --   max_ns            BIGINT [ns]     Longest duration.
 --   mean_ns           DOUBLE [ns]     Mean duration.
 --   std_ns            DOUBLE [ns]     Sample standard deviation; NULL for a single range.
---   name_count        BIGINT [count]  Names in the row: 1, or the number of names combined in others.
+--   name_count        BIGINT [count]  Number of names in the row; 1, except for others.
 WITH
     ranges AS (
         SELECT a.run, a.rank, a.name, a.dur

@@ -1,9 +1,9 @@
 -- Edges of the critical path graph: dependencies between events, with their durations.
 --
--- - operator: time inside a host operator or call, or of a device operation; if it still runs when the next operation
---   on its stream starts, only until then.
--- - dependency: order without time, between outermost operators of a thread, between a thread and the thread that runs
---   its backward pass, or between overlapping launches of two threads.
+-- - operator: time inside a host operator or call, or the duration of a device operation. If a device operation is
+--   still running when the next operation on its stream starts, the edge covers only the time until that start.
+-- - dependency: order without a duration, between outermost operators of a thread, between a thread and the thread
+--   that runs its backward pass, or between overlapping launches of two threads.
 -- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle at that
 --   start.
 -- - kernel_kernel_delay: otherwise, from the operation that ended last on the stream.
@@ -12,8 +12,8 @@
 --   operation.
 --
 -- Synchronization records show which call waits for which operation. Most traces have none
--- (enable_cuda_sync_events=True). For these traces waits are inferred; with infer_syncs := false they are omitted as
--- in HTA, so no path leads from the device back to the host.
+-- (enable_cuda_sync_events=True). For these traces, waits are inferred. With infer_syncs := false, waits are omitted
+-- as in HTA, so no path leads from the device back to the host.
 --
 -- The longest path over these edges is the critical path: hta-sql critical-path, or hta_sql.critical_path.
 --
@@ -44,9 +44,9 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
     -- Whether every device operation depends on its launch, with weight 0, even without a delay edge; what-if
     -- analyses need it.
     include_launch_edges BOOLEAN := false,
-    -- Whether to infer waits that are not recorded. A call is assumed to wait for the operation that ended last
-    -- during the call, and a stream for the last operation of another stream that ended before its next operation
-    -- started. Only operations launched before count.
+    -- Whether to infer waits that are not recorded. A call is assumed to wait for the operation that ended last during
+    -- the call, and a stream for the last operation of another stream that ended before its next operation started.
+    -- Only operations launched before the wait count.
     infer_syncs BOOLEAN := true
 ) AS TABLE
 -- Columns:

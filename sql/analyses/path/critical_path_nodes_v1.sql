@@ -2,10 +2,11 @@
 --
 -- A node is a point in time. Node numbers are a topological order: every edge of critical_path_edges leads from a
 -- lower to a higher number, even among simultaneous events. The window is the whole trace, or reaches from the start
--- of one event to the end of another, selected by name and index. It contains host events that start in it and the
--- device operations that they launch. A device operation without a launch in the window has no node. Events of zero
--- duration have two nodes at the same time. Device operations are placed on the host clock. If the device clock
--- differs (rank_health: device_skew_ns), its skew is subtracted, and no operation starts before its launch.
+-- of one event to the end of the same or a later event, both selected by name and index. It contains host events that
+-- start in it and the device operations that they launch. A device operation without a launch in the window has no
+-- node. Events of zero duration have two nodes at the same time. Device operations are placed on the host clock. If
+-- the device clock differs (rank_health: device_skew_ns), its skew is subtracted, and no operation starts before its
+-- launch.
 --
 -- Title: Nodes of the critical path
 -- Shown: rank, node_id, ts, is_start, name, kind, dur, stream

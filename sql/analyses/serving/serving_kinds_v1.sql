@@ -19,9 +19,9 @@ CREATE OR REPLACE MACRO serving_kinds_v1(
 --   rank          INTEGER         Rank of the process.
 --   phase         VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   category      VARCHAR         attention, gemm, grouped_gemm, moe, norm, communication, …; other if no rule matches.
---   op_count      BIGINT [count]  Device operations.
---   total_ns      BIGINT [ns]     Sum of their durations.
---   total_pct     DOUBLE [%]      total_ns as a share of the sum of all operations of the phase.
+--   op_count      BIGINT [count]  Number of device operations.
+--   total_ns      BIGINT [ns]     Total duration of these operations.
+--   total_pct     DOUBLE [%]      total_ns as a share of all operations of the phase.
 --   iteration_ns  BIGINT [ns]     total_ns divided by the number of iterations of the phase.
 WITH
     found AS MATERIALIZED (

@@ -2,13 +2,14 @@
 --
 -- Times, FLOPs and bytes are means per iteration. Matrix products and other operators are modeled as in `roofline`.
 -- Attention over a KV cache is modeled from the tokens and context lengths that the engine states, the heads in
--- recorded shapes, and the data type of the cache. Values that are not recorded are NULL, with the reason. Engines do
--- not record sliding windows: unless window_tokens is given, only the upper bound max_roofline_ns is known for
--- attention.
+-- recorded shapes, and the data type of the cache. If a value is not recorded, the result is NULL and reason explains
+-- why. Engines do not record sliding windows: unless window_tokens is given, only the upper bound max_roofline_ns is
+-- known for attention.
 --
--- The row all is the whole iteration. Calls without a known roofline do not count; covered_pct is the share of the
--- others. If the sizes of weights and cache are known from elsewhere, pass weight_bytes and kv_token_bytes: a decode
--- reads all weights and all contexts once, which gives its time per token at the memory roof.
+-- The row all is the whole iteration. The roofline columns exclude calls without a known roofline; covered_pct is the
+-- share of device_ns in all other calls. If the sizes of weights and cache are known from another source, pass
+-- weight_bytes and kv_token_bytes. A decode reads all weights and all contexts once, so max_memory_ns is then its time
+-- per token at peak memory bandwidth.
 --
 -- Title: Serving against the roofline
 -- Shown: rank, phase, category, device_ns, max_roofline_ns, peak_pct, covered_pct, max_memory_ns, reason
@@ -23,7 +24,7 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Keys that a layer with a sliding window sees [tokens]; 0: no layer has a window; NULL: unknown.
+    -- Number of keys that a layer with a sliding window attends to [tokens]; 0: no layer has a window; NULL: unknown.
     window_tokens BIGINT := NULL,
     -- Share of the layers that have a sliding window [%].
     windowed_layer_pct DOUBLE := 100.0,
@@ -42,8 +43,8 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   phase             VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   category          VARCHAR         Kind of work: attention, gemm, …; all for the whole iteration.
 --   iteration_count   BIGINT [count]  Number of iterations.
---   iteration_ns      BIGINT [ns]     Mean time of an iteration as in serving; NULL for a kind of work.
---   call_count        BIGINT [count]  Number of operator calls in all iterations; without an operator, number of kernels.
+--   iteration_ns      BIGINT [ns]     Mean time of an iteration, as in the serving analysis; NULL for a single kind of work.
+--   call_count        BIGINT [count]  Number of operator calls in all iterations; for kernels without an operator, number of kernels.
 --   device_ns         BIGINT [ns]     Time of the computation kernels of these calls.
 --   device_pct        DOUBLE [%]      device_ns as a share of the phase's computation kernel time.
 --   covered_pct       DOUBLE [%]      Share of device_ns in calls whose max_roofline_ns is known.
@@ -52,12 +53,12 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   kv_type           VARCHAR         Data type of the KV cache.
 --   max_flops         BIGINT [1]      Upper bound of the floating-point operations of calls for which they are known.
 --   max_moved_bytes   BIGINT [bytes]  Upper bound of the bytes read and written by calls for which they are known.
---   max_memory_ns     BIGINT [ns]     Time of these bytes at peak memory bandwidth; with weight_bytes and kv_token_bytes, time of all weights and contexts.
+--   max_memory_ns     BIGINT [ns]     Time to move max_moved_bytes at peak memory bandwidth; in the row all with weight_bytes and kv_token_bytes, time to read all weights and contexts.
 --   roofline_ns       BIGINT [ns]     Time of the covered calls at the roofline; NULL if sliding windows are unknown.
---   max_roofline_ns   BIGINT [ns]     Upper bound of that time, with full contexts.
+--   max_roofline_ns   BIGINT [ns]     Upper bound of roofline_ns, with full contexts.
 --   peak_pct          DOUBLE [%]      max_roofline_ns as a share of the time of the covered calls.
---   reason_code       VARCHAR         Code in the table messages why the largest uncovered part is unknown.
---   reason            VARCHAR         Why the largest uncovered part is unknown; NULL if everything is known.
+--   reason_code       VARCHAR         Code of the reason in the table messages.
+--   reason            VARCHAR         Why the roofline of the largest uncovered part is unknown; NULL if everything is known.
 WITH
     found AS MATERIALIZED (
         FROM lib.serving_iterations(runs, ranks)
@@ -73,7 +74,7 @@ WITH
         FROM lib.measured_iterations('found', runs, ranks) AS m
         GROUP BY m.run, m.rank, m.phase
     ),
-    -- Roofline times are rounded to whole picoseconds: sums are exact in any order.
+    -- Round roofline times to whole picoseconds, so that sums do not depend on the order.
     calls AS MATERIALIZED (
         SELECT
             c.*, i.phase,
@@ -140,7 +141,7 @@ SELECT
     t.message AS reason
 FROM means AS s
 LEFT JOIN main_reasons AS r ON r.run = s.run AND r.rank = s.rank AND r.phase IS NOT DISTINCT FROM s.phase AND r.category IS NOT DISTINCT FROM s.category
--- The work is known, but not the peak.
+-- If the work is known, only the device's peak is unknown.
 CROSS JOIN LATERAL (SELECT CASE WHEN s.covered_ns IS NULL AND s.moved_bytes IS NOT NULL THEN 'operator_work.unknown_device' ELSE r.reason_code END AS reason_code) AS x
 LEFT JOIN messages AS t ON t.code = x.reason_code
 ORDER BY s.run, s.rank, s.phase, s.category IS NOT NULL, s.device_ns DESC, s.category

@@ -1,9 +1,10 @@
 -- Serving by phase: time per token, tokens per second, device utilization, and the gaps between iterations.
 --
--- The time of an iteration runs from the end of the previous iteration on the device to its own end, without unrecorded
--- time. The first iteration of a rank, and one after unrecorded time, starts with its first operation. A request that
--- decodes gets one token per iteration, so this is its time per output token. Rates are over the sum of these times; a
--- number that annotations do not determine is given as a range.
+-- The time of an iteration runs from the end of the previous iteration on the device to the end of the iteration,
+-- without unrecorded time. The first iteration of a rank starts with its first operation. A request that decodes gets
+-- one token per iteration, so the iteration time is the request's time per output token. Rates are relative to the sum
+-- of iteration times. If annotations do not determine the number of generated tokens, the minimum and the maximum are
+-- given.
 --
 -- Title: Serving by phase
 -- Shown: rank, phase, iteration_count, iteration_p50_ns, iteration_p99_ns, input_tokens_per_s, max_output_tokens_per_s, busy_pct, gap_p50_ns, graph_pct
@@ -24,21 +25,21 @@ CREATE OR REPLACE MACRO serving_v1(
 --   rank                     INTEGER          Rank of the process.
 --   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   framework                VARCHAR          Engine; NULL if no annotation names it.
---   iteration_count          BIGINT [count]   Iterations.
+--   iteration_count          BIGINT [count]   Number of iterations.
 --   iteration_p50_ns         BIGINT [ns]      Median time of an iteration; for requests that decode, the time per output token.
 --   iteration_p90_ns         BIGINT [ns]      90th percentile of the time of an iteration.
 --   iteration_p99_ns         BIGINT [ns]      99th percentile of the time of an iteration.
---   input_tokens_per_s       DOUBLE [1/s]     new_tokens / the time of the iterations; NULL unless all iterations state the number.
---   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / the time of the iterations.
---   max_output_tokens_per_s  DOUBLE [1/s]     max_output_tokens / the time of the iterations.
+--   input_tokens_per_s       DOUBLE [1/s]     new_tokens per second of iteration time; NULL unless all iterations state the number of tokens.
+--   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens per second of iteration time.
+--   max_output_tokens_per_s  DOUBLE [1/s]     max_output_tokens per second of iteration time.
 --   mean_request_count       DOUBLE [count]   Mean number of requests per iteration.
 --   mean_context_tokens      DOUBLE [tokens]  Mean context length of a request.
 --   device_ns                BIGINT [ns]      Time on the device, without gaps and unrecorded time.
 --   busy_ns                  BIGINT [ns]      Part of device_ns in which at least one operation runs.
---   busy_pct                 DOUBLE [%]       busy_ns as a share of the time of the iterations.
---   gap_ns                   BIGINT [ns]      Time between iterations, which the times of iterations include; NULL if no iteration has a predecessor.
---   gap_p50_ns               BIGINT [ns]      Median of the gap before an iteration; NULL with one iteration.
---   host_p50_ns              BIGINT [ns]      Median time of an iteration on the host; above iteration_p50_ns, the host cannot keep up.
+--   busy_pct                 DOUBLE [%]       busy_ns as a share of the iteration times.
+--   gap_ns                   BIGINT [ns]      Time between iterations, which is part of the iteration times; NULL if no iteration has a predecessor.
+--   gap_p50_ns               BIGINT [ns]      Median gap before an iteration; NULL if no iteration has a predecessor.
+--   host_p50_ns              BIGINT [ns]      Median time of an iteration on the host; if it exceeds iteration_p50_ns, the host cannot keep up.
 --   unrecorded_ns            BIGINT [ns]      Unrecorded time inside iterations; no other column includes it.
 --   graph_pct                DOUBLE [%]       Iterations that replay graphs, wholly or in pieces, as a share of iteration_count.
 WITH

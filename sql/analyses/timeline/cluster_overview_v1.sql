@@ -4,10 +4,11 @@
 -- of the step (and of its pipeline stage), the other hosts, and the other steps. The distance from the median is in
 -- standard deviations, estimated from the median absolute deviation. A standard deviation is at least 1 % of the
 -- median, so with the default slow_z nothing within 3.5 % of the median is slow. Comparisons need at least three
--- ranks, three steps, or two hosts with two ranks each. A host is slow if the median of its ranks is slow; a rank of
--- a slow host is slow only if it is slow compared with its neighbors. A pipeline stage is slow if the compute time of
--- its median rank exceeds the mean of the other stages by slow_stage_ratio, because all stages have steps of equal
--- length. compute_ns, transfer_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns.
+-- ranks, three steps, or two hosts with two ranks each. A host is slow if the median of its ranks is slow; a rank of a
+-- slow host is slow only if it is slow compared with its neighbors. Steps of all pipeline stages are equally long, so
+-- stages are compared by compute time: a stage is slow if the compute time of its median rank is at least
+-- slow_stage_ratio times the mean of the other stages. compute_ns, transfer_ns, wait_ns, memory_ns, unrecorded_ns and
+-- idle_ns sum to step_ns.
 --
 -- Title: Slow ranks and slow steps
 -- Shown: rank, step, step_ns, compute_ns, wait_ns, idle_ns, verdict, host_name, stage
@@ -51,21 +52,21 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   stage_ratio           DOUBLE [1]      Compute time of the stage as a multiple of the mean of the other stages in the step; NULL with fewer than two stages.
 --   is_slow_rank          BOOLEAN         Whether the rank is slow in this step; NULL if it cannot be compared.
 --   is_slow_host          BOOLEAN         Whether the host of the rank is slow in this step.
---   is_slow_step          BOOLEAN         Whether the step is slow on the median rank, and thus everywhere.
+--   is_slow_step          BOOLEAN         Whether the step is slow on the median rank, and therefore counts as slow everywhere.
 --   is_slow_stage         BOOLEAN         Whether the stage is slow in this step; NULL with fewer than two stages.
---   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere, as usual; NULL if nothing can be compared.
---   slow_count            BIGINT [count]  Steps in which the rank or its host is slow.
+--   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere or as usual; NULL if nothing can be compared.
+--   slow_count            BIGINT [count]  Number of steps in which the rank or its host is slow.
 --   step_count            BIGINT [count]  Number of steps of the rank in the comparison.
---   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total in the step, on the device with the most; NULL without memory events.
---   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total of that device in the step; NULL without memory events.
---   capacity_bytes        BIGINT [bytes]  Memory of that device.
+--   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total in the step, on the device with the highest peak; NULL without memory events.
+--   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total of the same device in the step; NULL without memory events.
+--   capacity_bytes        BIGINT [bytes]  Memory of the same device.
 --   peak_pct              DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.
 WITH
     known AS MATERIALIZED (
         SELECT
             p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.recorded_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_wait_ns, p.exposed_memory_ns,
             p.recorded_ns - p.exposed_wait_ns AS own
-        -- Compute over all ranks and steps, then show the requested ones: slow is relative to the others.
+        -- Compare all ranks and steps first, then filter: whether a rank is slow depends on all others.
         FROM lib.scoped_steps(runs, NULL, NULL, include_last_profiler_step) AS p
         JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
         LEFT JOIN lib.pipeline_ranks(runs) AS r ON r.run = p.run AND r.rank = p.rank
@@ -100,7 +101,7 @@ WITH
     compared_hosts AS (
         SELECT
             h.run, h.step, h.stage,
-            -- quantile_disc takes the faster of two hosts.
+            -- With two hosts, quantile_disc returns the faster host.
             CASE WHEN count(*) >= 2 AND count(h.host_name) = count(*) AND min(h.rank_count) >= 2 THEN quantile_disc(h.host_middle, 0.5) END AS base
         FROM hosts AS h
         GROUP BY h.run, h.step, h.stage

@@ -1,17 +1,17 @@
 -- Phases of each step on each rank of a cluster: iteration interval, forward and backward pass, tail.
 --
 -- The three phases sum to the step. A long interval on one host indicates slow data loading, a long forward and
--- backward pass slow compute, and a long tail slow communication of parameters. Steps of a MindSpore cluster are as
--- its recorder measured them. The mean step that it wrote is not included (it is in cluster_step_traces, with step
--- NULL).
+-- backward pass slow compute, and a long tail slow communication of parameters. Steps of a MindSpore cluster are
+-- reported as its recorder measured them. The mean step that the recorder also wrote is not included (see
+-- cluster_step_traces, step NULL).
 --
 -- Steps of other traces are consecutive on the device. A step begins when the host step has begun and the previous
--- step has ended on the device. It ends with the host step, or with the last kernel launched in it if later. The
--- forward pass begins with the first computation launched by neither the backward pass nor the optimizer. The
--- backward pass ends with the last computation launched under the autograd engine, a backward operator, or an
--- annotation that contains "backward". The interval of a later pipeline stage includes its wait for the first
--- micro-batch. The interval of the first step includes work launched before it. cluster_step_means has the means over
--- steps.
+-- step has ended on the device. It ends with the host step or with the last kernel launched in the step, whichever is
+-- later. The forward pass begins with the first computation launched by neither the backward pass nor the optimizer.
+-- The backward pass ends with the last computation launched under the autograd engine, a backward operator, or an
+-- annotation that contains "backward". The iteration interval of a later pipeline stage includes its wait for the
+-- first micro-batch. The iteration interval of the first step includes work launched before the step. For means over
+-- steps, see cluster_step_means.
 --
 -- Title: Phases of each step
 -- Shown: rank, step, total_ns, computation_ns, communication_alone_ns, forward_backward_ns, iteration_interval_ns

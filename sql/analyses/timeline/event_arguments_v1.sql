@@ -1,8 +1,8 @@
 -- Arguments of host and device events as recorded in the trace, one row per event and argument.
 --
--- Names are those of the trace, such as "Input Dims" or "blocks per SM", and values are JSON. Arguments that are null
--- in the trace are omitted. Older spellings get today's name if a column stores the argument ("external id" of 2021
--- is "External id", "size" of MTIA is "bytes").
+-- Names are as in the trace, such as "Input Dims" or "blocks per SM", and values are JSON. Arguments that are null in
+-- the trace are omitted. If a column stores the argument, an older spelling is returned under today's name ("external
+-- id" of 2021 is "External id", "size" of MTIA is "bytes").
 --
 -- Title: Arguments of events
 -- Status: stable
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO event_arguments_v1(
 --   argument    VARCHAR  Name of the argument.
 --   value_json  VARCHAR  Value of the argument as JSON.
 WITH
-    -- Most arguments are stored in a few tables or none; the other tables are not scanned.
+    -- Scan only tables that store a requested argument.
     tables AS (
         SELECT list(DISTINCT m.table_name) AS wanted
         FROM argument_columns AS m
@@ -83,8 +83,8 @@ WITH
         UNION ALL
         SELECT 'python_calls', c.* FROM lib._cells('frames') AS c
     ),
-    -- If a column cannot represent an argument, event_args keeps all arguments of the event, including those in
-    -- columns.
+    -- If a column cannot represent an argument, event_args keeps all arguments of the event, including those that
+    -- columns store.
     of_texts AS (
         SELECT x.run, x.rank, x.event_id, x.args
         FROM event_args AS x
@@ -93,7 +93,7 @@ WITH
         FROM other_events AS o
         WHERE o.phase = 'X'
     ),
-    -- Lists, numbers and null have no keys.
+    -- Arguments that are a list, a number or null have no keys.
     keyed AS (
         SELECT t.run, t.rank, t.event_id, t.args, unnest(json_keys(t.args)) AS argument
         FROM of_texts AS t
@@ -109,7 +109,7 @@ WITH
         UNION ALL
         SELECT
             k.run, k.rank, k.event_id, 0,
-            -- A JSON pointer, because no character of a key is special in it.
+            -- Use a JSON pointer, in which only ~ and / of a key need escaping.
             {'argument': k.argument, 'value': (k.args -> ('/' || replace(replace(k.argument, '~', '~0'), '/', '~1')))::VARCHAR}
         FROM keyed AS k
         WHERE lib.is_requested(arguments, k.argument)

@@ -1,8 +1,8 @@
 -- Operations on each device stream over time: the rows of a timeline chart.
 --
--- One row per operation. With resolution_ns, adjacent operations of one stream and class with a shorter gap form one
--- row, named after the longest, so the timeline of a whole job stays small. Times are relative to the first selected
--- operation of the run. Synchronizations are excluded.
+-- One row per operation. With resolution_ns, adjacent operations of one stream and class with a shorter gap between
+-- them form one row, named after the longest operation, so the timeline of a whole job stays small. Times are relative
+-- to the first selected operation of the run. Synchronizations are excluded.
 --
 -- Title: Timeline of GPU streams
 -- Shown: rank, stream, start_ns, end_ns, name, class, step, op_count
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Device streams to include; NULL means every stream.
     streams BIGINT[] := NULL,
-    -- Shortest operation to include [ns].
+    -- Minimum duration of the operations to include [ns].
     min_duration_ns BIGINT := 0,
     -- Gap below which adjacent operations form one row [ns]; 0 means one row per operation.
     resolution_ns BIGINT := 0
@@ -32,13 +32,13 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
 --   rank      INTEGER         Rank of the process.
 --   device    BIGINT          Device number.
 --   stream    BIGINT          Device stream.
---   start_ns  BIGINT [ns]     Start since the first selected operation of the run.
---   end_ns    BIGINT [ns]     End since the first selected operation of the run.
+--   start_ns  BIGINT [ns]     Start, relative to the first selected operation of the run.
+--   end_ns    BIGINT [ns]     End, relative to the first selected operation of the run.
 --   class     VARCHAR         Class of the operation: computation, communication or memory.
 --   name      VARCHAR         Name of the longest operation.
 --   event_id  BIGINT          event_id of the longest operation.
 --   step      BIGINT          Profiler step of the longest operation; NULL outside steps.
---   op_count  BIGINT [count]  Operations in the row.
+--   op_count  BIGINT [count]  Number of operations in the row.
 WITH
     ops AS (
         SELECT g.run, g.rank, g.span, g.device, g.stream, g.class, g.name, g.event_id, g.step, g.dur, g.ts - min(g.ts) OVER (PARTITION BY g.run) AS start_ns

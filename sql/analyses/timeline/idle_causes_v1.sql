@@ -37,17 +37,17 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   position       BIGINT [1]      Position by time on the rank; 1 is the longest.
 --   cause          VARCHAR         Cause of the idle time: data loading, synchronization, runtime call, host operator, module, python, annotation, no event (none open on the thread), device queue, unrecorded (not idle) or unknown (no launch in the trace).
 --   relation       VARCHAR         Relation to the idle time: cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
---   name           VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   name           VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the device is the cause.
 --   call           VARCHAR         Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module         VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
 --   idle_ns        BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
---   idle_pct       DOUBLE [%]      Share of the rank's total over all rows.
---   step_pct       DOUBLE [%]      Share of the rank's step time.
+--   idle_pct       DOUBLE [%]      idle_ns as a share of the rank's total over all rows.
+--   step_pct       DOUBLE [%]      idle_ns as a share of the rank's step time.
 --   gap_count      BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns     BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step   BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts     BIGINT [ns]     Start of that time since the run's first event.
---   event_id       BIGINT          Event to inspect in that gap: the host event, or the device operation that ends the gap; NULL if unknown.
+--   longest_ts     BIGINT [ns]     Start of that time, relative to the run's first event.
+--   event_id       BIGINT          Event to inspect in the longest gap: the host event, or the device operation that ends the gap; NULL if unknown.
 --   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         Explanation and recommended next step.
 --   next_analysis  VARCHAR         Analysis that shows more.

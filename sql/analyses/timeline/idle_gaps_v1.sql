@@ -1,4 +1,4 @@
--- Every idle gap of each device stream: length, category, the kernels around it, and the launch that ended it.
+-- Every idle gap of each device stream: length, category, adjacent operations, and the launch that ended the gap.
 --
 -- host_wait: the host launched the next operation only after all previous operations had ended. kernel_wait: a gap
 -- below the threshold between operations that were both queued. other: a longer gap, for instance a wait for another
@@ -27,17 +27,17 @@ CREATE OR REPLACE MACRO idle_gaps_v1(
 --   rank           INTEGER      Rank of the process.
 --   device         BIGINT       Device number.
 --   stream         BIGINT       Device stream.
---   ts             BIGINT [ns]  Start of the gap since the run's first event.
+--   ts             BIGINT [ns]  Start of the gap, relative to the run's first event.
 --   dur            BIGINT [ns]  Length of the gap.
 --   category       VARCHAR      Category of the gap: host_wait, kernel_wait or other.
 --   previous_id    BIGINT       event_id of the operation that ended last before the gap.
---   previous_name  VARCHAR      Name of that operation.
+--   previous_name  VARCHAR      Name of the previous operation.
 --   next_id        BIGINT       event_id of the operation that ends the gap.
---   next_name      VARCHAR      Name of that operation.
+--   next_name      VARCHAR      Name of the next operation.
 --   launch_id      BIGINT       event_id of the call that launched the next operation; NULL if not in the trace.
 --   launch_ts      BIGINT [ns]  Start of that call.
 --   op_id          BIGINT       event_id of the host operator that launched the next operation.
---   op_name        VARCHAR      Name of that operator.
+--   op_name        VARCHAR      Name of the launching operator.
 SELECT
     i.run,
     i.rank,

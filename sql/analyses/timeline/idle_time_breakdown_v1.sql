@@ -27,9 +27,9 @@ CREATE OR REPLACE MACRO idle_time_breakdown_v1(
 --   device     BIGINT          Device number.
 --   stream     BIGINT          Device stream.
 --   category   VARCHAR         Category of the gap: host_wait, kernel_wait or other.
---   gap_count  BIGINT [count]  Gaps of this category.
+--   gap_count  BIGINT [count]  Number of gaps of this category.
 --   idle_ns    BIGINT [ns]     Total length of these gaps.
---   idle_pct   DOUBLE [%]      Share of the stream's idle time; NULL if that is 0.
+--   idle_pct   DOUBLE [%]      Share of the stream's idle time; NULL if there is none.
 WITH
     streams AS (
         SELECT DISTINCT g.run, g.rank, g.device, g.stream

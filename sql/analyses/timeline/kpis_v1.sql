@@ -1,8 +1,9 @@
 -- Key figures of each run: step time, utilization, exposed communication, waiting, MFU, memory.
 --
--- Shares are of the recorded step time of all ranks together, summed from step_accounting. Utilization is the time in
--- which a kernel runs and does more than wait for other ranks. Peak memory includes the last step. Launch-bound time
--- is device idle time before the host has launched the next operation, for any reason; idle_causes shows the reasons.
+-- Shares are relative to the recorded step time of all ranks together, which is summed from step_accounting.
+-- Utilization is the share of time in which a kernel runs and does more than wait for other ranks. Peak memory
+-- includes the last step. Launch-bound time is device idle time before the host has launched the next operation, for
+-- any reason; idle_causes shows the reasons.
 --
 -- Title: Key figures
 -- Shown: step_ns, utilization_pct, idle_pct, wait_pct, exposed_communication_pct, compute_pct, mfu_pct, peak_memory_bytes

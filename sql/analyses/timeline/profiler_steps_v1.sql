@@ -1,6 +1,6 @@
 -- Profiler steps of each rank: start, duration, and the device work launched in them.
 --
--- Only host steps count; their copies on the device are not steps. The last step is excluded by default because
+-- Only steps on the host are listed, not their copies on the device. The last step is excluded by default because
 -- profilers stop in the middle of it. An operation belongs to the step that launched it, whenever it runs. Operations
 -- without a launch in the trace, mostly launched before the capture, belong to no step. The unlaunched columns count
 -- such operations that start during the step. If a rank has two steps with the same number, both rows contain all
@@ -27,13 +27,13 @@ CREATE OR REPLACE MACRO profiler_steps_v1(
 --   rank                 INTEGER         Rank of the process.
 --   step                 BIGINT          N of ProfilerStep#N.
 --   event_id             BIGINT          event_id of the step.
---   ts                   BIGINT [ns]     Start of the step since the run's first event.
+--   ts                   BIGINT [ns]     Start of the step, relative to the run's first event.
 --   dur                  BIGINT [ns]     Duration of the step on the host.
 --   is_last              BOOLEAN         Whether this is the rank's last step.
---   gpu_op_count         BIGINT [count]  Device operations launched in the step, or started in it if the rank has no launches.
+--   gpu_op_count         BIGINT [count]  Number of device operations launched in the step or, if the rank has no launches, started in it.
 --   gpu_sum_ns           BIGINT [ns]     Total duration of these operations.
---   unlaunched_op_count  BIGINT [count]  Device operations without a launch in the trace that start during the step.
---   unlaunched_busy_ns   BIGINT [ns]     Total duration of those operations.
+--   unlaunched_op_count  BIGINT [count]  Number of device operations without a launch in the trace that start during the step.
+--   unlaunched_busy_ns   BIGINT [ns]     Total duration of the unlaunched operations.
 WITH
     ops AS (
         SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_sum_ns

@@ -6,11 +6,12 @@
 -- end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A trace without steps
 -- counts as one step, from its first event to its last end.
 --
--- Unrecorded time is neither idle nor compute. The device runs work that was launched before the recording, whose
--- records were lost, or that had not ended when the recording stopped (`unrecorded_time`). At the start of a
--- recording, idle time and earlier work may be indistinguishable. That time is part of idle_before_ns, and
--- undecided_ns gives its length. unrecorded_before_ns is the time known to be earlier work, or NULL if none is known.
--- Steps overlap if the profiler opens the next step before it closes the current one.
+-- Unrecorded time is neither idle nor compute. In this time, the device runs work that was launched before the
+-- recording, whose records were lost, or that had not ended when the recording stopped (`unrecorded_time`). At the
+-- start of a recording, idle time and earlier work may be indistinguishable. Such undecided time is part of
+-- idle_before_ns, and undecided_ns is its length. unrecorded_before_ns is the time known to be earlier work; it is
+-- NULL if there is only undecided time. Steps overlap if the profiler opens the next step before it closes the current
+-- one.
 --
 -- Title: Where a step goes
 -- Shown: rank, step, step_ns, compute_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
@@ -47,8 +48,8 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns in collectives whose wait time is unknown.
 --   undecided_ns          BIGINT [ns]  Part of idle_before_ns that is either idle or earlier work; the trace cannot decide.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts; the denominator of the shares.
---   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if that is 0.
---   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if that is 0.
+--   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if recorded_ns is 0.
+--   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 SELECT
     p.run,
     p.rank,

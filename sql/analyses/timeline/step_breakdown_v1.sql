@@ -2,9 +2,10 @@
 --
 -- A moment counts in the first role that applies: computation kernel, copy, memset, communication, runtime or driver
 -- call, data loader, host operator or annotation, other. Runtime calls and the roles after them are therefore time not
--- overlapped by device activity. All host threads count. A step is as the device sees it: the host step, extended
--- until the work launched in it has ended. Communication is device communication; on a rank without a device it is
--- gloo on the host. A data loader is a torch data loader, or an annotation that names one.
+-- overlapped by device activity. All host threads count. Steps are as the device sees them: a step is the host step,
+-- extended until the work launched in it has ended. Communication is device communication; on a rank without a device,
+-- it is gloo communication on the host. A data loader is a torch data loader, or an annotation that names a data
+-- loader.
 --
 -- Title: Step time by role
 -- Shown: rank, step, step_ns, kernel_ns, memcpy_ns, communication_ns, data_loader_ns, cpu_exec_ns, other_ns

@@ -1,8 +1,8 @@
 -- Step durations of each rank: mean, spread, percentiles, the slowest step, and the interval between step starts.
 --
--- Durations are those of host profiler steps. A step is slow if it exceeds the rank's median by slow_z standard
--- deviations, each of which is estimated from the median absolute deviation and is at least 1 % of the median. The
--- interval is the time from the start of a step to the start of the next; gaps between steps lengthen it.
+-- Steps are profiler steps on the host. A step is slow if it exceeds the rank's median by at least slow_z standard
+-- deviations. The standard deviation is estimated from the median absolute deviation, and is at least 1 % of the
+-- median. The interval is the time from the start of a step to the start of the next; gaps between steps lengthen it.
 --
 -- Title: Duration of steps
 -- Shown: rank, step_count, mean_ns, median_ns, p99_ns, max_ns, longest_step, slow_count
@@ -34,11 +34,11 @@ CREATE OR REPLACE MACRO step_time_stats_v1(
 --   p90_ns            DOUBLE [ns]     90th percentile of the durations.
 --   p99_ns            DOUBLE [ns]     99th percentile of the durations.
 --   max_ns            BIGINT [ns]     Longest duration.
---   longest_step      BIGINT          Longest step; the first one if several are equal.
---   slow_count        BIGINT [count]  Slow steps; NULL for fewer than three steps.
---   unrecorded_step_count  BIGINT [count]  Steps in which the device ran work that is not in the trace; their shares refer to the recorded part.
+--   longest_step      BIGINT          Longest step; the first if several are equal.
+--   slow_count        BIGINT [count]  Number of slow steps; NULL for fewer than three steps.
+--   unrecorded_step_count  BIGINT [count]  Number of steps in which the device ran work that is not in the trace.
 --   mean_interval_ns  DOUBLE [ns]     Mean time from the start of a step to the start of the next; NULL for a single step.
---   interval_std_ns   DOUBLE [ns]     Sample standard deviation of that interval; NULL for fewer than three steps.
+--   interval_std_ns   DOUBLE [ns]     Sample standard deviation of the interval; NULL for fewer than three steps.
 WITH
     timed AS (
         SELECT

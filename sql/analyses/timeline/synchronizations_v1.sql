@@ -5,8 +5,8 @@
 -- call and stays idle until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that
 -- `idle_causes` attributes to the synchronization, its effects, or the device queue. It excludes data loading, which
 -- would also occur without the call. It is limited to the duration of the call, because without the call the host
--- would be ahead by no more than that. A call that waits while the device works costs nothing by itself if enough work
--- was launched before it.
+-- would be ahead by at most this duration. A call that waits while the device works costs nothing by itself if enough
+-- work was launched before it.
 --
 -- Title: Where the host waits for the GPU
 -- Shown: rank, idle_after_ns, host_ns, operator, frame, call, message, call_count
@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   idle_during_ns  BIGINT [ns]     Part of host_ns in which the device has no work.
 --   idle_after_ns   BIGINT [ns]     Device idle time caused by the calls, from when the queue drains until new work starts; excludes data loading and is at most the duration of each call.
 --   longest_ns      BIGINT [ns]     Longest idle_after_ns of one call.
---   event_id        BIGINT          event_id of that call, or of the longest call if none caused idle time.
+--   event_id        BIGINT          event_id of the call with longest_ns, or of the longest call if none caused idle time.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Explanation and recommended next step.
 WITH
@@ -59,7 +59,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    -- Prefix sums: the device works busy(end) - busy(start) within an interval.
+    -- Prefix sums: the busy time of an interval is the difference between its end and its start.
     islands AS MATERIALIZED (
         SELECT
             m.lane.run AS run, m.lane.rank AS rank, m.ts, m.dur,

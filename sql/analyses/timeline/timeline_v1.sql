@@ -1,7 +1,7 @@
 -- Timeline of each rank: steps, annotations, host threads, idle time and device streams, as the rows of a chart.
 --
--- Events shorter than a bucket are merged with others of the same lane and kind that start in the same bucket, so the
--- timeline of a whole job stays small. Longer events have a row of their own. Times are relative to the first
+-- Events shorter than a bucket are merged with other events of the same lane and part that start in the same bucket,
+-- so the timeline of a whole job stays small. Longer events have a row of their own. Times are relative to the first
 -- selected event. Host lanes are the threads with the most launches; they show outermost operators, and runtime calls
 -- outside operators. Idle time is as in `idle_causes`: no stream of the rank is active within a step. Idle gaps of at
 -- least an eighth of a bucket are rows, labelled with the host activity that covers most of the gap.
@@ -32,9 +32,9 @@ CREATE OR REPLACE MACRO timeline_v1(
 --   rank      INTEGER         Rank of the process.
 --   lane      VARCHAR         step, annotation, host, idle or device.
 --   lane_id   BIGINT          Host thread or device stream; NULL for other lanes.
---   part      VARCHAR         Class of the device operation, operator or runtime call, or cause of idle time as in idle_causes; otherwise the same as lane.
---   start_ns  BIGINT [ns]     Start since the first selected event of the run.
---   end_ns    BIGINT [ns]     End of the last event of the row.
+--   part      VARCHAR         For device operations, their class; for host events, operator or runtime call; for idle time, its cause as in idle_causes; otherwise the same as lane.
+--   start_ns  BIGINT [ns]     Start, relative to the first selected event of the run.
+--   end_ns    BIGINT [ns]     End of the last event in the row.
 --   sum_ns    BIGINT [ns]     Total duration of the events; less than the row's length if there are gaps.
 --   name      VARCHAR         Name of the longest event; for idle time, the host activity.
 --   event_id  BIGINT          event_id of the longest event; NULL if unknown.

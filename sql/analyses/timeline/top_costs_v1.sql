@@ -3,9 +3,9 @@
 -- The time is that of host steps on all ranks. Idle, unrecorded and exposed times are mutually exclusive, as in
 -- `step_accounting`. Idle time is split as in `idle_causes`. A gap is idle_host until the host has launched the
 -- operation that ends it, or throughout if no operation follows. The rest of the gap is idle_queued. A gap is
--- idle_unknown if that launch is not in the trace. In unrecorded time the device ran work that is not in the trace,
--- so it is neither idle time nor a cost of the host. Kernels are the longest of class computation by summed duration,
--- so concurrent kernels on two streams both count. Costs of zero have no row.
+-- idle_unknown if that launch is not in the trace. In unrecorded time the device ran work that is not in the trace, so
+-- it is neither idle time nor a cost of the host. Kernels are the num_kernels computation kernels with the longest
+-- total duration; concurrent kernels on two streams both count. Costs of zero have no row.
 --
 -- Title: What costs most
 -- Shown: cost_ns, cost_pct, subject, message, next_analysis, cost, worst_rank, position
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Kernels per run; NULL means every kernel.
+    -- Number of kernels per run; NULL means every kernel.
     num_kernels BIGINT := 3
 ) AS TABLE
 -- Columns:
@@ -31,11 +31,11 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   cost_ns         BIGINT [ns]     Cost on all ranks.
---   cost_pct        DOUBLE [%]      Share of the run's step time.
+--   cost_pct        DOUBLE [%]      cost_ns as a share of the run's step time.
 --   event_count     BIGINT [count]  Number of gaps, or of launches of the kernel; NULL for other costs.
 --   worst_rank      INTEGER         Rank with the highest cost; the lowest rank if several are equal. For waits, the rank that waits longest.
 --   worst_rank_ns   BIGINT [ns]     Cost on that rank.
---   worst_rank_pct  DOUBLE [%]      Share of that rank's own step time.
+--   worst_rank_pct  DOUBLE [%]      worst_rank_ns as a share of that rank's step time.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Explanation; for waits, also the awaited rank.
 --   next_analysis   VARCHAR         Analysis that shows more.
@@ -53,7 +53,7 @@ WITH
         GROUP BY w.run, w.rank
         HAVING sum(w.compute_ns + w.exposed_transfer_ns + w.exposed_wait_ns + w.exposed_memory_ns) > 0
     ),
-    -- A gap across a step boundary counts in each step, as its time does if steps overlap.
+    -- A gap across a step boundary counts once per step; so does its time in overlapping steps.
     gaps AS (
         SELECT i.run, i.rank, i.waits_for, unnest(i.in_steps) AS step, i.dur
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i

@@ -1,9 +1,9 @@
 -- Every host and device event with a duration, in one table with the columns that most tools need.
 --
 -- Categories are the current Kineto names: cpu_op, user_annotation, gpu_user_annotation, python_function, kernel,
--- gpu_memcpy, gpu_memset, cuda_sync. Runtime and driver calls, and events of no other table, keep the category in the
--- trace. The profiler's own span and events without a category are excluded. A runtime call is linked to the first
--- operation with its correlation id, and a device operation to the call that launched it.
+-- gpu_memcpy, gpu_memset, cuda_sync. Runtime and driver calls, and events in other_events, keep the category recorded
+-- in the trace. The profiler's own span and events without a category are excluded. A runtime call is linked to the
+-- first operation with its correlation id, and a device operation to the call that launched it.
 --
 -- Title: Every event
 -- Shown: rank, ts, dur, category, name, step, stream, event_id
@@ -28,9 +28,9 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   table_name                  VARCHAR         Table with the event's other columns.
 --   category                    VARCHAR         Kineto category of the event.
 --   name                        VARCHAR         Name of the event.
---   pid                         BIGINT          Process id, or device; NULL if the trace has text instead of a number.
---   tid                         BIGINT          Thread id, or stream; NULL if the trace has text instead of a number.
---   ts                          BIGINT [ns]     Start since the run's first event.
+--   pid                         BIGINT          Process id, or device; NULL if the trace has a string instead of a number.
+--   tid                         BIGINT          Thread id, or stream; NULL if the trace has a string instead of a number.
+--   ts                          BIGINT [ns]     Start, relative to the run's first event.
 --   dur                         BIGINT [ns]     Duration.
 --   step                        BIGINT          Profiler step; NULL outside steps.
 --   device                      BIGINT          Device number; NULL on the host.

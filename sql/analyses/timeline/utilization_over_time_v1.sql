@@ -1,9 +1,9 @@
 -- Device utilization of each rank over the run, in buckets of equal length.
 --
 -- Busy time is the union of kernels, copies and memsets; the buckets of a rank sum to its busy time. All ranks share
--- the same buckets, from the first to the last device activity of the run; the last bucket may be shorter. Values are
--- NULL for buckets before a rank's capture begins or after it ends. A run with several recordings has buckets in
--- each, and none between them.
+-- the same buckets, from the first to the last device activity of the run; the last bucket may be shorter. Times are
+-- NULL for buckets before a rank's capture begins or after it ends. A run with several recordings has buckets in each,
+-- and none between them.
 --
 -- Title: GPU utilization over time
 -- Shown: rank, start_ns, busy_pct, busy_ns, compute_ns, communication_ns, overlap_ns
@@ -18,14 +18,14 @@ CREATE OR REPLACE MACRO utilization_over_time_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Maximum number of buckets per run, plus one for each further recording; values below one return no rows.
+    -- Maximum number of buckets per run, plus one for each further recording; values below 1 return no rows.
     bucket_count BIGINT := 100
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR      Run name.
 --   rank              INTEGER      Rank of the process.
 --   bucket            BIGINT [1]   Bucket number, from 0.
---   start_ns          BIGINT [ns]  Start of the bucket since the run's first event.
+--   start_ns          BIGINT [ns]  Start of the bucket, relative to the run's first event.
 --   dur_ns            BIGINT [ns]  Length of the bucket.
 --   observed_ns       BIGINT [ns]  Part of the bucket in which the rank was captured.
 --   busy_ns           BIGINT [ns]  Time with any device activity; NULL if nothing was captured.

@@ -5,9 +5,9 @@
 --
 -- The process "Ascend Hardware" has the tasks of each stream. "HCCL" ("Communication" since 2025) has the
 -- collectives, one row each on a thread "Group N Communication". A collective consists of tasks on streams of its own
--- (copies, reductions, notifications): streams with its connection id or a notification, at which no arrow from the
--- host ends. Only the collective counts; its tasks stay in other_events. A trace without collectives has no such
--- streams.
+-- (copies, reductions, notifications). These are the streams with the connection id of a collective, or with a
+-- notification, at which no arrow from the host ends. Only the collective counts; its tasks stay in other_events. A
+-- trace without collectives has no such streams.
 --
 -- pid: process << 10 | row << 5 | device, as the profiler builds it. The stream of a collective is the one with its
 -- connection id.
@@ -85,10 +85,10 @@ LEFT JOIN own_streams AS s ON s.connection_id = c.connection_id AND s.device = c
 LEFT JOIN submitted AS u ON u.pid = c.pid AND u.tid = c.tid AND u.ts = c.ts;
 
 -- name: gpu_ops
--- Ascend's device activity in the form of any other vendor's.
+-- Ascend's device activity, in the same form as any other vendor's.
 --
 -- The category comes from the name: copies, events and notifications between streams; everything else is a kernel. The
--- element count of a collective is the recorded one.
+-- element count of a collective is taken as recorded.
 INSERT INTO staged_gpu_ops BY NAME
 SELECT
     o.event_id,
@@ -113,9 +113,9 @@ FROM staged_other_events AS o
 JOIN ascend_device_events AS d ON d.event_id = o.event_id;
 
 -- name: runtime_calls
--- Ascend's task queue: Enqueue on the operator's thread, Dequeue where the device is called.
+-- Ascend's task queue: Enqueue on the operator's thread, and Dequeue on the thread that calls the device.
 --
--- Both have the same correlation id; the launch is the one that starts first, which is inside the operator.
+-- Both calls have the same correlation id; the launch is the call that starts first, which is inside the operator.
 INSERT INTO staged_runtime_calls BY NAME
 SELECT
     o.event_id,

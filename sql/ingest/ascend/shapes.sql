@@ -1,6 +1,6 @@
 -- Operator inputs as written by the Ascend profiler, converted to lists: "2,3;\r\n4" ─▶ [[2,3],[4]].
 --
--- One text contains all inputs of an operator, separated by semicolons. The texts stay in event_args.
+-- One string contains all inputs of an operator, separated by semicolons. The strings stay in event_args.
 UPDATE staged_cpu_ops AS c
 SET
     input_dims = CASE WHEN has_form_dims(l.dims) THEN l.dims END,

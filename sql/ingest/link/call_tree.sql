@@ -4,9 +4,9 @@
 -- Every event of a host thread, by trace, in the order in which the call tree opens it.
 --
 -- Ordered per thread by start; equal starts: longer first, then event order. Memory events are leaves: they come last
--- at their instant, so no event that starts then is nested in them. kind: 0 operator, 1 runtime call, 2 annotation, 3
--- profiler step, 4 module call, 5 Python frame, 6 memory event. Name hashes identify equal stacks; all profiler steps
--- share one name there.
+-- at their instant, so no event that starts at the same instant is nested in them. kind: 0 operator, 1 runtime call,
+-- 2 annotation, 3 profiler step, 4 module call, 5 Python frame, 6 memory event. Name hashes identify equal stacks;
+-- for this purpose, all profiler steps share one name.
 CREATE OR REPLACE VIEW host_events AS
 WITH
     spans AS (

@@ -1,6 +1,6 @@
 -- Forward operator of each backward operator: one row per operator, in event order.
 --
--- The fwdbwd arrows of the trace decide: an arrow starts at the start of the forward operator and ends at the start
+-- The fwdbwd arrows of the trace decide: an arrow begins at the start of the forward operator and ends at the start
 -- of the backward operator. Traces without arrows are joined by autograd's sequence number: the forward operator with
 -- that number on the thread that the backward operator names.
 CREATE OR REPLACE TABLE forward_operators AS
@@ -15,8 +15,8 @@ WITH
         FROM arrows AS a
         JOIN staged_cpu_ops AS c ON c.pid = a.pid AND c.tid = a.tid AND c.ts = a.ts AND part_of(c.event_id) = a.part
     ),
-    -- Several operators may start in the same microsecond: pair those with equal sequence numbers, otherwise the
-    -- outermost ones.
+    -- Several operators may start in the same microsecond: pair operators with equal sequence numbers, otherwise the
+    -- outermost operators.
     pairs AS (
         SELECT
             b.part,

@@ -1,7 +1,7 @@
 -- Rules for kernel names, and the class of each name that a rule matches.
 
 -- name: class_rules
--- Rules that give the class of a kernel by its name; on equal priority, the user's own file comes first.
+-- Rules that determine the class of a kernel from its name; on equal priority, the user's own file comes first.
 CREATE OR REPLACE TABLE class_rules AS
 SELECT
     r.priority,
@@ -36,8 +36,9 @@ FROM staged_gpu_ops AS g;
 -- name: rules_in_order
 -- Rules that match some name, in order of precedence.
 --
--- All names are one text with a line for each, so that a rule is compiled and run once: a compiled constant in a chain
--- costs 0.3 ms to bind, whether it matches or not. A rule with an anchor of the whole text is always included.
+-- All names are joined into one string, one name per line, so that each rule is compiled and run once: a compiled
+-- constant in a chain costs 0.3 ms to bind, whether it matches or not. A rule with an anchor for the whole string, or
+-- with flags, is always included.
 WITH
     names AS (
         SELECT string_agg(n.name, chr(10)) AS text

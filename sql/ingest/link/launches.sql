@@ -1,11 +1,11 @@
 -- Host side of device activity: its launch, or the operator with its external id.
 
 -- name: launches
--- Host call of each correlation id with its position in the call tree: one row per trace and id, whatever the call is
--- named.
+-- Host call of each correlation id with its position in the call tree: one row per trace and id, regardless of the
+-- call's name.
 --
--- A launch may appear twice (cudaLaunchKernel around cuLaunchKernel, HIP layers): the outermost call counts, which
--- starts first. One call may launch many kernels (graphs). The position is looked up here because a join of device
+-- A launch may appear twice (cudaLaunchKernel around cuLaunchKernel, HIP layers): the outermost call, which starts
+-- first, counts. One call may launch many kernels (graphs). The position is looked up here because a join of device
 -- activity with the whole call tree copies the wide rows instead of the narrow ones.
 CREATE OR REPLACE TABLE launches AS
 WITH

@@ -1,10 +1,10 @@
--- Clock, steps and end of recording of each rank, by which its rows are placed in time.
+-- Clock, steps and end of the recording of each rank, which place its rows in time.
 
 -- name: job
 -- One row per trace: run and rank that it is ingested as, and the metadata of the trace.
 --
--- part: the trace number in the ids of its events. role: the role that the ingest gives the process; NULL without one.
--- first_rank: rank in the run of the trace's rank 0; not 0 if roles count their ranks separately.
+-- part: the trace number in the ids of its events. role: the role that the ingest gives the process; NULL if it gives
+-- none. first_rank: rank in the run of the trace's rank 0; not 0 if roles count their ranks separately.
 CREATE OR REPLACE TABLE job AS
 WITH
     jobs AS (
@@ -20,10 +20,11 @@ FROM jobs AS j;
 -- name: rank_clock
 -- First and last instant of each rank on the clock of its file [ns], and the end of the recording.
 --
--- Complete events decide, including the profiler's own span; a trace without complete events uses its other events;
--- NULL without any. Events still running at the end of the window were given its end. The recording ends with the
--- profiler's span or with the last start of any event, whichever is later; NULL if the trace has no such span.
--- total_ns is the sum of the durations of all complete events, including nested ones.
+-- Complete events decide, including the profiler's own span; for a trace without complete events, its other events
+-- decide; NULL without any events. Events that were still running when the window ended were recorded with the end of
+-- the window. The recording ends with the profiler's span or with the last start of any event, whichever is later;
+-- NULL if the trace does not contain the profiler's span. total_ns is the sum of the durations of all complete
+-- events, including nested ones.
 CREATE OR REPLACE TABLE rank_clock AS
 WITH
     complete_events AS (
@@ -76,8 +77,8 @@ LEFT JOIN recording AS r ON r.part = j.part;
 -- name: rank_frame
 -- One row per rank with everything that places its rows: one join instead of three.
 --
--- start_ns adds baseTimeNanoseconds if the trace has it and is then Unix time. A base outside 1970 to 2065 is
--- ignored; the metadata keep it.
+-- start_ns adds baseTimeNanoseconds if the trace has it and is then Unix time. A base time outside 1970 to 2065 is
+-- ignored, but stays in the metadata.
 CREATE OR REPLACE TABLE rank_frame AS
 WITH
     clock AS (

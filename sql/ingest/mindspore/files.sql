@@ -3,7 +3,7 @@
 -- name: raw
 -- One row: the files of one rank of a MindSpore cluster as JSON; NULL if a file does not exist.
 --
--- CSV files are lists of objects: column name ─▶ text.
+-- CSV files are lists of objects: column name ─▶ string.
 CREATE OR REPLACE TABLE mindspore_raw AS
 SELECT
     $step_trace::JSON AS step_trace,
@@ -16,7 +16,7 @@ SELECT
     $device_count::BIGINT AS device_count;
 
 -- name: ms_to_ns
--- Milliseconds as text to nanoseconds: DECIMAL removes the rounding noise of sums of floats.
+-- Milliseconds in a string, converted to nanoseconds; DECIMAL removes the rounding noise of sums of floats.
 CREATE OR REPLACE MACRO mindspore_ms_to_ns(ms) AS TRY_CAST(TRY_CAST(ms AS DECIMAL(28, 6)) * 1_000_000 AS BIGINT);
 
 -- name: ticks_to_ns

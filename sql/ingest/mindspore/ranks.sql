@@ -1,4 +1,4 @@
--- One row with the properties of the whole rank; no row without any of these files.
+-- One row with the properties of the whole rank; no row if all of these files are missing.
 CREATE OR REPLACE TABLE staged_cluster_ranks AS
 SELECT
     w.parallel_mode,

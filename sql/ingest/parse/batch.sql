@@ -7,7 +7,7 @@ FROM parsed_events AS p
 GROUP BY p.chunk >> 32, p.target;
 
 -- name: drop_traces
--- Remove traces of the batch that must be ingested individually: those numbered in $parts.
+-- Remove the traces of the batch that must be ingested individually; $parts has their numbers.
 DELETE FROM parsed_events AS p
 WHERE list_contains($parts::BIGINT[], p.chunk >> 32);
 

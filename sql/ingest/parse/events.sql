@@ -1,14 +1,14 @@
 -- Convert text chunks to typed events.
 
 -- name: event_target
--- Target table of an event: one byte per event, and a comparison of numbers in each extract.
+-- Target table of an event: takes one byte per event, and extracts compare numbers instead of strings.
 CREATE TYPE event_target AS ENUM (
     'cpu_ops', 'runtime_calls', 'gpu_ops', 'annotations', 'python_calls', 'memory_events', 'flows',
     'counters', 'other_events', 'quarantine', 'refused'
 );
 
 -- name: events_of_chunks
--- Text chunks as one row per event: common fields are typed, `args` stays JSON text.
+-- Text chunks as one row per event: common fields are typed, and `args` stays a JSON string.
 --
 -- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB, is_walked BOOLEAN)` contains comma-separated whole events, as text
 -- and, without a copy, as bytes, because a chunk may not be valid UTF-8. The first row of a rejected chunk returns its
@@ -28,7 +28,7 @@ WITH
             )) AS events
         FROM chunks AS c
     ),
-    -- Inspecting the lists before unnesting is cheap if done once, but not twice.
+    -- Inspecting the lists before unnesting is cheap only if it is done once.
     suspected_chunks AS (
         SELECT
             p.*,
@@ -43,7 +43,7 @@ WITH
                 WHEN s.is_walked OR NOT s.is_suspect THEN false
                 ELSE len(list_filter(s.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL)) > 0
             END AS is_refused,
-            -- The engine reads true and false in a time as 1 and 0; only the text shows the difference.
+            -- The engine reads true and false as the times 1 and 0; only the string shows the difference.
             CASE
                 WHEN s.is_suspect THEN list_transform(
                     TRY(from_json('[' || s.text || ']', '[{"ts": "VARCHAR"}]')),
@@ -82,7 +82,8 @@ WITH
             v.*,
             CASE WHEN v.is_truth IS NOT true THEN v.e.ts END AS ts_us,
             ts_us - v.origin AS since_origin,
-            -- Read as text, because the engine converts true to 1. A duration beyond 64 bits is invalid.
+            -- Durations are read as strings, because the engine converts true to 1. A duration beyond 64 bits is
+            -- invalid.
             TRY_CAST(v.e.dur AS DECIMAL(18, 3)) AS dur_us
         FROM events AS v
     )
@@ -91,7 +92,7 @@ SELECT
     v.position,
     v.e.ph AS ph,
     v.e.cat AS cat,
-    -- Analyses group and join by name, so a missing or null name becomes the empty text.
+    -- Analyses group and join by name, so a missing or null name becomes an empty string.
     coalesce(v.e.name, '') AS name,
     v.e.pid AS pid,
     v.e.tid AS tid,
@@ -126,13 +127,13 @@ SELECT
 FROM timed_events AS v;
 
 -- name: exact_args
--- Arguments for from_json: whole-number keys with another value become null.
+-- Arguments for from_json: values of integer-typed keys that are not integers become null.
 --
 -- The engine rounds 1.5 to 2 and converts true to 1 for a BIGINT. With null, the column stays empty, and event_args
 -- keeps the original arguments. `args` is JSON as printed by the engine: compact, with numbers as written (DuckDB
--- 2.0.0) or as the shortest text of their double (2.0.1). Only rows with a decimal point or a negative exponent
--- therefore need the regular expression. `whole_keys` are the keys as regular expression alternatives. Text that
--- contains a whole number counts as that number; with a point or an e, it stays text.
+-- 2.0.0) or in the shortest form that round-trips as a double (2.0.1). Only rows with a decimal point, a negative
+-- exponent, true or false therefore need the regular expression. `whole_keys` are the keys as regular expression
+-- alternatives. A string that contains an integer counts as that integer; a string with a point or an e does not.
 CREATE OR REPLACE MACRO exact_args(args, whole_keys) AS
     CASE
         WHEN contains(args, '.') OR contains(args, 'e-') OR contains(args, 'E-') OR contains(args, 'true') OR contains(args, 'false')

@@ -1,5 +1,5 @@
--- Events of one batch that keep all their arguments, by staged table. Statements generated from arguments.csv extract
--- the other tables.
+-- Events of one batch that keep all their arguments, by staged table. The other tables are extracted by statements
+-- generated from arguments.csv.
 
 -- name: flows
 -- Flow events of one batch: arrows between events (host ▸ device, forward ▸ backward).
@@ -27,7 +27,7 @@ SELECT
     s.name,
     s.cat,
     v.entry.key AS series,
-    -- A whole number above 2^53 may not be exact as DOUBLE, so it stays in the arguments.
+    -- An integer above 2^53 may not be exact as DOUBLE, so it stays in the arguments.
     CASE WHEN abs(TRY_CAST(v.entry.value AS DOUBLE)) <= 9_007_199_254_740_992 THEN TRY_CAST(v.entry.value AS DOUBLE) END AS value,
     s.args
 FROM samples AS s

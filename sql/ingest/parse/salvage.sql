@@ -25,7 +25,7 @@ DELETE FROM parsed_events AS p
 WHERE p.target = 'refused';
 
 -- name: drop_tried
--- Remove single events that were parsed only as a test; their chunk number is negative.
+-- Remove single events that were parsed only as a test; these have a negative chunk number.
 DELETE FROM parsed_events AS p
 WHERE p.chunk < 0;
 

@@ -1,4 +1,4 @@
--- User annotations. Those on the device are not part of a host call tree.
+-- User annotations. Annotations on the device are not part of a host call tree.
 SELECT
     j.run,
     j.rank,

@@ -8,7 +8,8 @@ SELECT
     TRY_CAST(x.tid AS BIGINT) AS tid,
     x.name,
     x.cat AS category,
-    -- PM sampling names the device in text, as "GPU 0 Counters"; other device counters give its number.
+    -- PM sampling names the device in a string such as "GPU 0 Counters"; other device counters give the device
+    -- number.
     CASE
         WHEN x.cat = 'hardware_counters' THEN TRY_CAST(regexp_extract(x.pid, '^GPU ([0-9]+) Counters$', 1) AS BIGINT)
         WHEN x.cat IN ('mtia_counters', 'xpu_scope_profiler') THEN TRY_CAST(x.pid AS BIGINT)

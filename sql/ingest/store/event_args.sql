@@ -1,5 +1,5 @@
--- All arguments, as JSON, of events with unknown keys, nulls, values of another type, or process or thread ids that
--- are not numbers.
+-- All arguments, as JSON, of events with unknown keys, nulls, values of an unexpected type, or process or thread ids
+-- that are not numbers.
 WITH
     leftovers AS (
         SELECT c.event_id, c.args, c.pid, c.tid FROM staged_cpu_ops AS c

@@ -1,6 +1,6 @@
 -- One row per operation in a Flight Recorder dump.
 --
--- profiling_name is `backend:operation`, for sends and receives followed by the ranks in the group: `nccl:send 0->1`,
+-- profiling_name is `backend:operation`; for sends and receives, the ranks in the group follow: `nccl:send 0->1`,
 -- `nccl:recv 1<-0`. Gloo does not report states: its operations remain scheduled until they are retired. Device
 -- libraries also retire failed operations.
 SELECT

@@ -1,4 +1,4 @@
--- One row per process group listed in the trace; an impossible size is NULL, as in argument_forms.csv.
+-- One row per process group listed in the trace; an impossible size, according to argument_forms.csv, is NULL.
 WITH
     groups AS (
         SELECT

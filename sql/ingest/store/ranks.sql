@@ -1,4 +1,4 @@
--- One row per rank: the rank as recorded in the trace, and its clock.
+-- One row per rank: its properties as recorded in the trace, and its clock.
 --
 -- first_ts is on the file's own clock; start_ns adds baseTimeNanoseconds if the trace has it and is then Unix time.
 WITH

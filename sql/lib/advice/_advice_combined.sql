@@ -1,16 +1,16 @@
--- Upper bound of the saving of all rules of a rank together: time shared by several rules counts once.
+-- Upper bound on what all rules of a rank can save together: time shared by several rules counts once.
 --
--- Each rule concerns a part of step time (`advice_part`); the rules of one part save at most that part. Rules about
--- idle time have different causes, and rules about kernels different kernels:
+-- Each rule concerns a part of step time (`advice_part`); together, the rules for one part save at most that part.
+-- Rules about idle time cover different causes, and rules about kernels cover different kernels:
 --
 -- - small_kernels: kernels shorter than 10 us.
--- - unfused_attention: kernels of an attention that is not fused.
+-- - unfused_attention: kernels of unfused attention.
 -- - single_precision: matrix products in full single precision.
 -- - misaligned_products: misaligned matrix products.
 -- - slow_products: all other matrix products.
 --
--- A rule contained in another active rule adds nothing: garbage_collection, indexing_loops and filled_copies in
--- host_work or launch_bound, conv_bias in elementwise_kernels or small_kernels.
+-- A rule whose time is contained in the time of another active rule adds nothing: garbage_collection, indexing_loops
+-- and filled_copies are contained in host_work or launch_bound, conv_bias in elementwise_kernels or small_kernels.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib._advice_combined(
 -- Columns:
 --   run          VARCHAR      Run name.
 --   rank         INTEGER      Rank of the process.
---   combined_ns  BIGINT [ns]  Upper bound of the saving, at most the step time; NULL if no rule of the rank has a ceiling.
+--   combined_ns  BIGINT [ns]  Upper bound on the saving, at most the step time; NULL if no rule of the rank has a ceiling.
 WITH
     _rules AS (
         SELECT

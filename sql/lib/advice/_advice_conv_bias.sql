@@ -1,9 +1,9 @@
 -- Advice: convolutions add a bias that the following batch norm removes, for at least 0.5 % of step time.
 --
 -- Detected from operators as in torch's Conv2dBiasFollowedByBatchNorm2dPattern. A convolution with a third input is
--- followed by a batch norm with as many channels; an operator that counts batches may be in between. The cost is the
--- kernels that add the bias, plus at most the kernels that sum gradients in the backward pass of convolutions. If the
--- convolution kernel itself adds the bias, there is nothing to save.
+-- followed by a batch norm with the same number of channels; an operator that counts batches may be in between. The
+-- cost is the kernels that add the bias, plus at most the kernels that sum gradients in the backward pass of
+-- convolutions. If the convolution kernel itself adds the bias, there is nothing to save.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -40,7 +40,8 @@ WITH
         FROM _next AS n
         WHERE n.name <> 'aten::batch_norm' AND n.behind.name = 'aten::batch_norm' AND n.behind.channels = n.channels
     ),
-    -- The latest operator at the same level before the norm is the convolution.
+    -- Of all operators at the level of the norm, except the one that counts batches, the last one before the norm
+    -- must be the convolution.
     _others AS (
         SELECT c.run, c.rank, c.pid, c.tid, coalesce(c.parent_op_id, -1) AS parent_op_id, c.event_id, c.ts
         FROM cpu_ops AS c

@@ -1,7 +1,7 @@
 -- Advice: GPUs wait for data for at least 5 % of step time.
 --
 -- The threshold is that of the TensorBoard profiler plugin, but only device idle time counts here. Without a device,
--- it is the time in the data loader.
+-- the time in the data loader counts.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,10 +17,10 @@ CREATE OR REPLACE MACRO lib._advice_data_loading(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   rule           VARCHAR         Name of the rule.
---   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if none has a name.
+--   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if it has no name.
 --   event_count    BIGINT [count]  Number of events or gaps that triggered the rule.
 --   affected_ns    BIGINT [ns]     Total time of these events or gaps; NULL if they have no duration.
---   ceiling_ns     BIGINT [ns]     Upper bound of the saving, at most the part of step time that the rule concerns; NULL if unknown.
+--   ceiling_ns     BIGINT [ns]     Upper bound on the saving, at most the part of step time that the rule concerns; NULL if unknown.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
 --   event_id       BIGINT          event_id of an example; NULL if there is none.
 --   message        STRUCT          Finding and recommendation: lib.message.

@@ -1,8 +1,9 @@
--- Advice: at least a tenth of the matrix products, convolutions and attentions have shapes that no previous step had.
+-- Advice: at least a tenth of matrix products, convolutions and attention calls have shapes that no previous step
+-- had.
 --
 -- Shapes are compared from the second step on, if there are at least three steps. New shapes must occur in more than
--- half of the other steps, so a smaller last batch does not count. The ceiling is the recompilation time, which is
--- recorded; repeated work in libraries and the allocator is not.
+-- half of these steps, so a smaller last batch does not count. The ceiling is the recompilation time, which the trace
+-- records; it does not record repeated work in libraries and the allocator.
 --
 -- Status: experimental
 -- Since: 0.1

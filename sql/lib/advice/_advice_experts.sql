@@ -17,12 +17,12 @@ CREATE OR REPLACE MACRO lib._advice_experts(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   subject      VARCHAR         Library and role of the calls that are exposed most.
+--   subject      VARCHAR         Library and role of the calls with the longest total exposed time.
 --   event_count  BIGINT [count]  Number of kernels.
 --   affected_ns  BIGINT [ns]     Total duration of these kernels.
---   exposed_ns   BIGINT [ns]     Part of affected_ns in which the rank does not compute.
+--   exposed_ns   BIGINT [ns]     Part of affected_ns during which the rank does not compute.
 --   wait_ns      BIGINT [ns]     Part of exposed_ns that is waiting; NULL with one rank, or if calls cannot be matched.
---   event_id     BIGINT          event_id of the call that is exposed longest.
+--   event_id     BIGINT          event_id of the call with the longest exposed time.
 WITH
     _calls AS MATERIALIZED (
         SELECT c.*, c.dur - c.overlapped_ns AS exposed_ns

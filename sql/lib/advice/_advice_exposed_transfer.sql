@@ -1,7 +1,7 @@
 -- Advice: exposed transfers of collectives take at least 5 % of step time.
 --
--- The threshold is that of TraceLens. Waits for other ranks are excluded, as found by matching with the other ranks'
--- traces. On a rank without a match, the wait is the time of a collective beyond the time that its message needs
+-- The threshold is that of TraceLens. Waits for other ranks, as found by matching with the traces of these ranks, are
+-- excluded. On a rank without a match, the wait is the time of a collective beyond the time that its message needs
 -- (`_advice_message_sizes`). Confidence is high if other ranks were matched, medium if message sizes decide, and low
 -- if the trace has neither.
 --

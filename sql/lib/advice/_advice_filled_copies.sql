@@ -1,7 +1,7 @@
 -- Advice: tensors are filled on the host and copied to the device, for at least 1 % of step time.
 --
 -- The pattern is torch's ExtraCUDACopyPattern, which has no threshold. The cost is the device idle time meanwhile,
--- plus the copy if nothing else runs.
+-- plus the duration of the copy if nothing else runs.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Advice: Python garbage collection takes at least 1 % of step time while the device waits or there is none.
+-- Advice: Python garbage collection takes at least 1 % of step time while the device waits, or without a device.
 --
 -- Collections are recorded with the profiler option record_python_gc_info, or as a frame of gc.collect()
 -- (with_stack=True).

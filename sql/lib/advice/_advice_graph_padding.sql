@@ -1,7 +1,7 @@
--- Advice: rows of graphs without a request (padding) take at least 5 % of step time.
+-- Advice: graph rows without a request (padding) take at least 5 % of step time.
 --
--- The ceiling assumes that time grows with the number of rows. A small batch takes as long as reading its weights, so
--- less is saved: confidence is low.
+-- The ceiling assumes that time grows with the number of rows. A small batch takes at least as long as reading the
+-- weights, so the actual saving is smaller and confidence is low.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib._advice_host(
 --   subject       VARCHAR         Largest contribution; NULL if it has no name.
 --   event_count   BIGINT [count]  Number of events, or of iterations of a loop.
 --   affected_ns   BIGINT [ns]     Host time in the steps.
---   exposed_ns    BIGINT [ns]     Part of affected_ns in which the device waits for a launch, or there is no device.
+--   exposed_ns    BIGINT [ns]     Part of affected_ns during which the device waits for a launch; all of affected_ns without a device.
 --   device_ns     BIGINT [ns]     Device time of the same work.
 --   event_id      BIGINT          event_id of the longest event.
 --   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
@@ -57,7 +57,7 @@ WITH
         FROM _named AS n
         GROUP BY n.lane
     ),
-    -- Steps may overlap.
+    -- Steps may overlap, so an event may be in several steps, but is counted once.
     _events AS (
         SELECT s.lane, s.event_id, any_value(s.event_count) AS event_count, any_value(s.device_ns) AS device_ns, any_value(s.whole_ns) AS whole_ns
         FROM _spent AS s

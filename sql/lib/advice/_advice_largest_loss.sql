@@ -1,6 +1,6 @@
 -- Advice if no rule saves 3 % of step time: the largest loss of each rank, and the analysis that shows it.
 --
--- Losses are the parts of step time without compute. If each is below 5 %, compute dominates the time.
+-- Losses are the parts of step time without compute. If each loss is below 5 %, compute dominates step time.
 --
 -- Status: experimental
 -- Since: 0.1

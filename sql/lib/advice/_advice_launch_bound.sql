@@ -1,9 +1,9 @@
 -- Advice: the host launches more slowly than the GPU works, for at least 10 % of step time.
 --
--- Gaps are grouped by the operator or function on the host; groups of gaps of at most 1 ms on average count. Longer
--- gaps have another cause than launching and belong to host_work. If no event is open, unrecorded Python code is
--- running. The threshold is 3 % if the host is late for 10 % of step time over all causes; otherwise thresholds of
--- single causes would conceal their sum.
+-- Gaps are grouped by the operator or function on the host; a group counts if its gaps are at most 1 ms long on
+-- average. Longer gaps are not caused by launching and belong to host_work. If no event is open, unrecorded Python
+-- code is running. If the host is late for 10 % of step time over all causes, the threshold is 3 %: several causes,
+-- each below 10 %, would otherwise go unreported.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Advice: the allocator reserves more than 90 % of a device's memory.
 --
--- The threshold is that of the TensorBoard profiler plugin. Above it, the allocator frees and re-requests memory, or
--- fails.
+-- The threshold is that of the TensorBoard profiler plugin. Above it, the allocator frees memory and requests it
+-- again, or fails.
 --
 -- Status: experimental
 -- Since: 0.1

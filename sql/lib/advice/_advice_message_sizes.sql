@@ -2,9 +2,9 @@
 -- a slow link.
 --
 -- The slow link has a tenth of the bandwidth between devices of one host, or 5 GB/s for an unknown device model. A
--- network between hosts provides at least that. A start takes at most 50 us. Time of a collective beyond that is
--- waiting for another rank, not transfer. Collectives matched with other ranks are excluded, because their waits are
--- measured.
+-- network between hosts provides at least that bandwidth. Starting a collective takes at most 50 us. Any additional
+-- time of a collective is spent waiting for another rank, not transferring. Collectives matched with other ranks are
+-- excluded, because their waits are measured.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Advice: exposed copies from or to pageable memory take at least 1 % of step time.
 --
--- Such a copy goes through a buffer of the driver and blocks the host, even with non_blocking=True.
+-- Such a copy goes through a driver buffer and blocks the host, even with non_blocking=True.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
--- Matrix products of each rank call by call against the device's roofline, grouped by operator.
+-- Matrix products of each rank, compared call by call with the device's roofline and grouped by operator.
 --
 -- Only kernels of at least 10 us on average count, because shorter ones are launch-bound. Products in full single
--- precision, misaligned products, and those of unfused attention are excluded; other rules cover them.
+-- precision, misaligned products, and products of unfused attention are excluded; other rules cover them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib._advice_products(
 --   rank         INTEGER         Rank of the process.
 --   name         VARCHAR         Name of the operator.
 --   is_far       BOOLEAN         Whether the roofline time is less than half of total_ns.
---   is_memory    BOOLEAN         Whether the product is memory-bound: its bytes take longer than its floating-point operations.
+--   is_memory    BOOLEAN         Whether the product is memory-bound: moving its bytes takes longer than its floating-point operations.
 --   event_count  BIGINT [count]  Number of kernels.
 --   total_ns     BIGINT [ns]     Total duration of the kernels.
 --   least_ns     BIGINT [ns]     Roofline time of the kernels.

@@ -1,4 +1,4 @@
--- Advice: the GPU is idle for at least 10 % of step time although the next operation was launched.
+-- Advice: the GPU is idle for at least 10 % of step time although the next operation has been launched.
 --
 -- The cause is launch latency, another stream or an event; the host is not late.
 --

@@ -1,8 +1,8 @@
 -- Advice: all-reduces of NCCL or RCCL not overlapped by compute take at least 5 % of a serving engine's step time.
 --
--- Messages of a decode are small and bound by latency. Kernels that read the memory of peers need one hop, and kernels
--- fused with the following normalization save its reads. Such kernels have other names. Known waits in matched
--- collectives are not counted.
+-- Messages of a decode are small and bound by latency. Faster kernels have other names: kernels that read the memory
+-- of peers need only one hop, and kernels fused with the following normalization save its reads. Known waits in
+-- matched collectives are not counted.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -27,7 +27,7 @@ WITH
     _reduces AS (
         FROM _chosen AS c WHERE c.is_reduce
     ),
-    -- Assume that all kinds of collectives are exposed by the same share.
+    -- Assume that the same share of every kind of collective is exposed.
     _exposed AS (
         SELECT f.*, (f.transfer_ns * least(1, f.affected_ns / t.total_ns))::BIGINT AS exposed_ns
         FROM lib.summed_kernels('_reduces', spans) AS f

@@ -1,8 +1,8 @@
 -- Advice: matrix products and convolutions in full single precision take at least 3 % of step time on a device with
 -- tensor cores.
 --
--- Tensor cores run eight times as many operations per second in TF32 (A100: 156 versus 19.5 TFLOP/s) or 16 bit (V100:
--- 125 versus 15.7). At best, an eighth of the time remains.
+-- Tensor cores run eight times as many operations per second in TF32 (A100: 156 versus 19.5 TFLOP/s) or 16 bits
+-- (V100: 125 versus 15.7). At best, an eighth of the time remains.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
--- Advice: attention over a KV cache exceeds its roofline by at least 5 % of step time, in calls more than twice as long.
+-- Advice: attention over a KV cache loses at least 5 % of step time in calls of more than twice their roofline time.
 --
--- With sliding windows the roofline is lower than that of full contexts, so the loss exceeds the ceiling. Calls
--- shorter than 10 us are bound by latency.
+-- The roofline assumes full contexts. With sliding windows, the true roofline time is shorter, so the actual loss is
+-- larger than the reported ceiling. Calls shorter than 10 us are bound by latency and do not count.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,6 @@
--- Advice: transfers between some ranks are slower than those of the same collective and size elsewhere.
+-- Advice: transfers between some ranks are slower than transfers of the same collective and size between other ranks.
 --
--- The ceiling is the additional time of the link's transfers over the median of the others, at most the exposed
--- transfer.
+-- The ceiling is the time by which the link's transfers exceed the median of the other links.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,7 @@
 -- Advice: a pipeline stage has more work than the others, which wait for it.
 --
--- The ceiling is the stage's additional work over the median of the other stages.
+-- The ceiling is the larger of two times: the stage's work beyond the median of the other stages, and the additional
+-- wait of these stages.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Advice: elementwise kernels shorter than 10 us take at least 5 % of step time and are at least 30 % of all kernels.
 --
--- Each of them reads and writes memory for one operation; if fused, they would do so once.
+-- Each kernel reads and writes memory for a single operation; a fused kernel does so once for several operations.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Advice: a call that waits for the GPU leaves it without work for at least 2 % of step time.
 --
--- Idle time after such a call, until the GPU has work again, counts as its effect.
+-- Idle time after such a call, until the GPU has work again, counts as an effect of the call.
 --
 -- Status: experimental
 -- Since: 0.1

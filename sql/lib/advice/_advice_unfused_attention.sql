@@ -1,8 +1,7 @@
--- Advice: unfused attention: softmax kernels take at least 3 % of step time next to batched matrix products.
+-- Advice: attention is not fused: softmax kernels take at least 3 % of step time, next to batched matrix products.
 --
 -- Fused attention has no softmax kernel. The softmax of a loss or a router is short, and log_softmax does not count.
--- The cost is that of the softmax and the batched products together. These kernels are claimed for this rule, so no
--- other rule counts them.
+-- The cost is the time of the softmax and the batched products together. No other rule counts these kernels.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,9 +1,9 @@
--- Advice: the optimizer updates one tensor at a time: over 100 kernels per step (operators, without a device), for at
--- least 2 % of step time.
+-- Advice: the optimizer updates one tensor at a time, in more than 100 kernels per step (without a device,
+-- operators), for at least 2 % of step time.
 --
--- The cost is the time from the optimizer's first to its last kernel, if more than half of them are plain elementwise
--- kernels. Kernels that update many tensors at once have other names (multi_tensor_apply), as have those of an
--- optimizer with matrix products.
+-- The cost is the time from the optimizer's first to its last kernel, if more than half of its kernels are plain
+-- elementwise kernels. Kernels that update many tensors at once have other names (multi_tensor_apply), and so do the
+-- kernels of optimizers that use matrix products.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Advice: the GPU is idle for at least 10 % of step time, and the trace has no launch that explains it.
 --
--- Recorders of other frameworks, and captures of the device alone, contain no launches.
+-- Traces recorded by other frameworks, and captures of the device alone, contain no launches.
 --
 -- Status: experimental
 -- Since: 0.1

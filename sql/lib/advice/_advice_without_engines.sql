@@ -1,13 +1,15 @@
--- Advice of general rules, unless a rule on serving engines or expert parallelism is more specific.
+-- Advice of general rules, unless a rule about serving engines or expert parallelism is more specific.
 --
--- Idle time by host cause is omitted if these rules explain at least half of it. The same holds for exposed transfer.
+-- A general rule about idle time or exposed transfer is omitted if the specific rules explain at least half of its
+-- time.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_without_engines(
     -- Name of a relation with the columns of lib._advice_data_loading: findings of all other rules.
     found,
-    -- Name of a relation with the columns of lib._advice_data_loading: findings of rules on engines.
+    -- Name of a relation with the columns of lib._advice_data_loading: findings of the rules about engines and expert
+    -- parallelism.
     of_engines
 ) AS TABLE
 -- Columns: those of _advice_data_loading.

@@ -1,7 +1,7 @@
--- Idle time caused by the host on each rank over all causes, which decides whether rules about single causes lower
--- their thresholds.
+-- Total idle time that the host causes on each rank, which decides whether rules about single causes lower their
+-- thresholds.
 --
--- Three causes of 6 % each are one host that is late for 18 % of step time.
+-- Three causes of 6 % each mean that the host is late for 18 % of step time.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.advice_late_host(
 --   rank         INTEGER      Rank of the process.
 --   late_ns      BIGINT [ns]  Idle time before the next operation was launched.
 --   is_late      BOOLEAN      Whether late_ns is at least 10 % of step time.
---   least_ns     DOUBLE [ns]  3 % of step time: threshold of a single cause if is_late.
+--   least_ns     DOUBLE [ns]  3 % of step time: the minimum for reporting a single cause if is_late.
 SELECT
     s.run, s.rank, sum(i.idle_ns)::BIGINT AS late_ns, sum(i.idle_ns) >= 0.1 * s.step_ns AS is_late, (0.03 * s.step_ns)::DOUBLE AS least_ns
 FROM query_table(spans) AS s

@@ -1,4 +1,4 @@
--- Part of step time that a rule concerns; rules about the same part share its possible saving.
+-- Part of step time that a rule concerns; rules for the same part share the possible saving.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Waits of each rank in collectives, and the waits that it causes on other ranks.
 --
--- In a collective, all ranks wait for the last one. Additional waits of the last rank, since the previous collective
--- of the same group, are not its own fault and are subtracted.
+-- In a collective, all ranks wait for the last rank. If the last rank has waited longer elsewhere than another rank
+-- since the previous collective of the group, the difference is not its own fault and is subtracted.
 --
 -- Status: stable
 -- Since: 0.1
@@ -12,8 +12,8 @@ CREATE OR REPLACE MACRO lib._caused_waits(
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   run_ns              BIGINT [ns]     Length of the capture, median over the ranks.
---   collective_count    BIGINT [count]  Collectives with all ranks of their groups, without sends and receives.
+--   run_ns              BIGINT [ns]     Median length of the capture over the ranks.
+--   collective_count    BIGINT [count]  Collectives found on all ranks of their groups, excluding sends and receives.
 --   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
 --   peer_count          BIGINT [count]  Number of ranks with which the rank shares groups.
 --   wait_ns             BIGINT [ns]     Total wait of the rank, including sends and receives.

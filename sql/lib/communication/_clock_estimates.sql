@@ -1,11 +1,11 @@
--- Clock offset of each rank relative to the lowest rank that collectives connect it with.
+-- Clock offset of each rank relative to the lowest rank that collectives connect it to.
 --
 -- All ranks leave a collective together. The median difference of end times between a rank and the reference of its
--- channel is therefore the difference of their clocks. A drift between the first and last third of their shared time
--- is removed first. It must be at least 1 us and eight times its error, and below 2e-4. Differences add up along the
--- channels and are pooled over the ranks of a host; if hosts are unknown, each rank has its own clock. Collectives
--- that were not found on all ranks, or whose gaps disagree (a score of 7000 or more), are not used. A second round
--- uses the median over all ranks of a collective.
+-- channel is therefore the difference of their clocks. A drift between the first and last third of the shared time is
+-- removed first, if it amounts to at least 1 us and eight times its error, and its rate is below 2e-4. Differences
+-- add up along the channels and are pooled over the ranks of a host; if hosts are unknown, each rank has its own
+-- clock. Collectives that were not found on all ranks, or whose gaps disagree (a score of 7000 or more), are not
+-- used. A second pass uses the median over all ranks of a collective.
 --
 -- Status: stable
 -- Since: 0.1
@@ -92,7 +92,7 @@ WITH RECURSIVE
         (
             SELECT
                 e.run, e.span, e.to_rank, r.reference_rank,
-                -- A difference is valid in the middle of the capture on the clock that it starts from.
+                -- A difference is valid at mid_ts on the clock of the rank at which the edge starts.
                 r.difference + e.difference + e.drift * (m.mid_ts + r.difference - e.mid_ts),
                 r.drift + e.drift
             FROM _reach AS r
@@ -108,7 +108,7 @@ WITH RECURSIVE
         FROM ranks AS k
         WHERE lib.is_requested(runs, k.run)
     ),
-    -- Ranks that no collective connects with the root of their host keep their own difference.
+    -- Ranks that no collective connects to the root of their host keep their own difference.
     _pooled AS MATERIALIZED (
         SELECT
             r.run, r.span, r.rank, r.reference_rank, h.domain,
@@ -146,7 +146,7 @@ SELECT
     p.drift,
     p.root_mid_ts + round(p.difference + coalesce(r.residual, 0))::BIGINT AS mid_ts,
     coalesce(r.n, 0) AS sample_count,
-    -- An offset within the scatter of the ends is not applied.
+    -- An offset within the scatter of the end times is not applied.
     p.drift <> 0 OR abs(p.difference + coalesce(r.residual, 0)) > 3 * coalesce(r.spread, 0) AS is_applied
 FROM _pooled AS p
 LEFT JOIN _residuals AS r ON r.run = p.run AND r.span = p.span AND r.domain = p.domain AND r.reference_rank = p.reference_rank

@@ -1,4 +1,4 @@
--- Communication kernels, and gloo calls on the host, with their collective and group: from their own arguments,
+-- Communication kernels, and gloo calls on the host, with their collective and group, taken from their own arguments,
 -- otherwise from the launching operator, otherwise from the name.
 --
 -- Spellings are unified: all_reduce, allreduce_, _allgather_base, alltoall_base, HcclAllreduce. An all-to-all runs in
@@ -15,10 +15,10 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   rank             INTEGER         Rank of the process.
 --   span             INTEGER         Recording of the rank.
 --   event_id         BIGINT          event_id of the kernel, or of the annotation for gloo.
---   ts               BIGINT [ns]     Start since the run's first event.
+--   ts               BIGINT [ns]     Start, relative to the run's first event.
 --   dur              BIGINT [ns]     Duration.
 --   launch_ts        BIGINT [ns]     Start of the launch; NULL if not in the trace, and on the host.
---   on_host          BOOLEAN         Whether gloo ran it on the host, without a kernel.
+--   on_host          BOOLEAN         Whether gloo ran the collective on the host, without a kernel.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
 --   step             BIGINT          Profiler step of the launch.
@@ -85,7 +85,7 @@ WITH
             c.pg_name, c.pg_desc, c.pg_ranks, c.group_size, c.elem_type, c.in_elems, c.src_rank, c.dst_rank
         FROM lib._gloo_calls(runs) AS c
     ),
-    -- Evaluate text expressions once per name instead of once per row.
+    -- Evaluate string expressions once per name instead of once per row.
     _spellings AS (
         SELECT DISTINCT
             k.kernel, k.recorded, k.named, k.op_collective, k.op_name,

@@ -1,9 +1,9 @@
 -- Collectives that gloo ran on the host, recorded as annotations because there are no kernels.
 --
 -- The trace does not record the group of a call. A group has two threads of its own, created with it. If a rank has
--- twice as many gloo threads as groups, both in creation order, the thread identifies the group; a rank with one
--- group needs no thread. Otherwise the group is unknown. Sends run on the caller's thread. Their partner is known
--- only for a rank with one group, because ranks are numbered within a group.
+-- twice as many gloo threads as groups, threads and groups correspond in creation order, so the thread identifies the
+-- group. A rank with one group needs no thread. Otherwise the group is unknown. Sends run on the caller's thread.
+-- Their partner is known only for a rank with one group, because ranks are numbered within a group.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._gloo_calls(
 --   rank          INTEGER         Rank of the process.
 --   span          INTEGER         Recording of the rank.
 --   event_id      BIGINT          event_id of the annotation.
---   ts            BIGINT [ns]     Start since the run's first event.
+--   ts            BIGINT [ns]     Start, relative to the run's first event.
 --   dur           BIGINT [ns]     Duration.
 --   step          BIGINT          Profiler step.
 --   in_last_step  BOOLEAN         Whether it starts in or after the rank's last step.

@@ -1,9 +1,9 @@
 -- Kind of parallelism of a process group, derived from the description that frameworks give it.
 --
--- Words are searched in this order, ignoring case: torch device meshes (mesh_dp, mesh_dp_shard_cp, mesh_tp), Megatron
--- (DATA_PARALLEL_GROUP_WITH_CP, TENSOR_MODEL_PARALLEL_GROUP), DeepSpeed, vLLM. A group that reduces gradients or
--- gathers parameters is dp, including that of experts, and even if it spans other dimensions. A group across several
--- kinds of model parallelism is mp. torch's default_pg and undefined are unknown.
+-- The words of torch device meshes (mesh_dp, mesh_dp_shard_cp, mesh_tp), Megatron (DATA_PARALLEL_GROUP_WITH_CP,
+-- TENSOR_MODEL_PARALLEL_GROUP), DeepSpeed and vLLM are searched in the order below, ignoring case. A group that
+-- reduces gradients or gathers parameters is dp, including groups of experts, and even if it spans other dimensions.
+-- A group across several kinds of model parallelism is mp. torch's default_pg and undefined are unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,7 +13,8 @@ CREATE OR REPLACE MACRO lib._group_kind(
 ) AS
 -- Returns: VARCHAR  dp, tp, pp, ep, cp or mp; NULL if the description does not show it.
 CASE
-    -- Across several kinds: TENSOR_AND_DATA_PARALLEL_GROUP, EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP, mesh_tp_cp.
+    -- Groups across several kinds: TENSOR_AND_DATA_PARALLEL_GROUP, EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP,
+    -- mesh_tp_cp.
     WHEN regexp_matches(lower(description), 'tensor_and_|expert_tensor_(and_)?model|tensor_model_pipeline|(^|[^a-z])tp_(cp|dp|ep|pp)([^a-z]|$)') THEN 'mp'
     -- DATA_PARALLEL_GROUP, EXPERT_DATA_PARALLEL_GROUP, mesh_dp_shard, mesh_replicate, fsdp.
     WHEN regexp_matches(lower(description), '(^|[^a-z])(data|dp|ddp|edp|fsdp|efsdp|hsdp|replicate|shard|zero)([^a-z]|$)') THEN 'dp'

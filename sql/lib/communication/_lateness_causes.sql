@@ -1,12 +1,12 @@
--- Causes of the lateness of ranks: the kind of own work in which each exceeds its peers, in the compared blocks.
+-- Cause of each late rank's lateness: the kind of own work in which it exceeds its peers in the compared blocks.
 --
--- A block has the same duration on every rank, so a late rank that waits less computes, copies or idles more. It is
--- compared with the median time of at most eight peers that are not late. A rank that is late only in some steps is
--- compared in those. More computation is split exactly: longer calls (of kernels with the same name, grid and block),
--- and more work (more calls, other grids). Additional idle time is attributed to host activity meanwhile: an
--- annotation of data loading, or of saving a checkpoint, if it explains half of the idle time, otherwise the name with
--- the largest increase of self time. Calls that wait for the device do not count as work of the host. A cause that
--- explains less than half of the lateness is unknown.
+-- A block has the same duration on every rank, so a late rank that waits less computes, copies or idles more. Each
+-- late rank is compared with at most eight peers, preferably ranks that are not late. A rank that is late only in some
+-- steps is compared in those steps. Additional computation is split exactly: longer calls (of kernels with the same
+-- name, grid and block), and more work (more calls, other grids). Additional idle time is attributed to host activity
+-- meanwhile: an annotation of data loading, or of saving a checkpoint, if it explains half of the idle time, otherwise
+-- the name with the largest increase of self time. Calls that wait for the device do not count as work of the host. A
+-- cause that explains less than half of the lateness is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -25,10 +25,10 @@ CREATE OR REPLACE MACRO lib._lateness_causes(
 --   subject        VARCHAR      Operator, kernel or annotation that differs most.
 --   subject_ns     BIGINT [ns]  Additional time in subject.
 --   kernel         VARCHAR      Kernel that differs most, if the device computes longer.
---   slowdown       DOUBLE [1]   Duration of the rank's kernels divided by that of the same calls on the peers.
+--   slowdown       DOUBLE [1]   Duration of the rank's kernels divided by the duration of the same calls on the peers.
 --   first_third    DOUBLE [1]   slowdown in the first third of the time.
 --   last_third     DOUBLE [1]   slowdown in the last third of the time.
---   uniform_share  DOUBLE [1]   Share of the rank's computation in kernels that are slowed down at least half as much.
+--   uniform_share  DOUBLE [1]   Share of the rank's computation in kernels whose own slowdown is at least half as large.
 --   window_ns      BIGINT [ns]  Length of the blocks that were compared.
 WITH
     _late AS MATERIALIZED (
@@ -66,7 +66,7 @@ WITH
             CASE WHEN any_value(m.blocks) IS NULL THEN min(b.third) END AS first_third, min(b.ts) FILTER (b.third = 1) AS second_ts, min(b.ts) FILTER (b.third = 2) AS third_ts
         FROM _members AS m
         JOIN _blocks AS b ON b.run = m.run AND b.item_id = m.rank AND (m.blocks IS NULL OR list_contains(m.blocks, b.block))
-        -- Consecutive blocks form one window; selected ones are separate.
+        -- Consecutive blocks form one window; individually selected blocks are separate windows.
         GROUP BY m.run, m.late_rank, m.rank, b.span, CASE WHEN m.blocks IS NOT NULL THEN b.block END
     ),
     _sums AS MATERIALIZED (
@@ -169,7 +169,7 @@ WITH
         ) AS e
         GROUP BY e.run, e.late_rank
     ),
-    -- The largest difference: in longer calls if these dominate, otherwise in total time.
+    -- The largest difference: of longer calls if they dominate, otherwise of total time.
     _subjects AS (
         SELECT
             s.run, s.late_rank, coalesce(s.op_name, s.name) AS subject, arg_max(s.name, (s.more_ns, s.name)) AS kernel,

@@ -1,18 +1,20 @@
--- Groups among ranks of a stream whose collectives have no metadata: ranks that leave their collectives together.
+-- Groups among the ranks of a stream without metadata, inferred from which ranks leave their collectives together.
 --
--- All ranks of a group leave a collective together, so the time between successive ends is equal on all of them, for
--- any clock offsets. Two ranks belong to one group if that time differs by at most 20 us in 95 % of their collectives
--- (on one host: the ends themselves). A shift of up to four positions is allowed, because captures start at different
--- times. Groups that always stay within 20 us of each other are merged, which changes waits by at most that. If all
--- ranks find partners within 2 us, those are the groups. At most 64 ranks are compared, pair by pair, in their first
--- 96 collectives. If less than half of the ranks find partners, the stream is not divided.
+-- All ranks of a group leave a collective together, so the time between successive ends is equal on all of them,
+-- regardless of clock offsets. Two ranks belong to one group if that time differs by at most 20 us in 95 % of their
+-- collectives; on one host, the end times themselves are compared. A shift of up to four positions is allowed,
+-- because captures start at different times. Groups that always stay within 20 us of each other are merged, which
+-- changes waits by at most 20 us. If all ranks find partners within 2 us, only such partners form groups. At most 64
+-- ranks are compared, pair by pair, in their first 96 collectives. If less than half of the ranks find partners, the
+-- stream is not divided.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._stream_groups(
     -- Name of a relation with the columns of lib._collective_calls.
     call_rows,
-    -- Name of a relation with the columns of lib._collective_channels up to channel: kernels whose group is not known.
+    -- Name of a relation with the columns of lib._collective_channels up to channel: labels of kernels whose group is
+    -- unknown.
     stream_rows
 ) AS TABLE
 -- Columns:
@@ -20,7 +22,7 @@ CREATE OR REPLACE MACRO lib._stream_groups(
 --   span        INTEGER  Recording of the rank.
 --   channel     VARCHAR  Name of the stream.
 --   rank        INTEGER  Rank of the process.
---   first_id    INTEGER  Lowest rank of its group.
+--   first_id    INTEGER  Lowest rank of the group that the rank belongs to.
 WITH RECURSIVE
     _ends AS (
         SELECT

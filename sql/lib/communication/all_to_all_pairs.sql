@@ -1,5 +1,5 @@
--- Rows and bytes sent from each rank to each other in every all-to-all, from the sender's record, or from the
--- receiver's if the sender has no trace.
+-- Rows and bytes that each rank sends to each rank of its group in every all-to-all, from the sender's record, or
+-- from the receiver's record if the sender has no trace.
 --
 -- Status: stable
 -- Since: 0.1
@@ -65,5 +65,5 @@ SELECT
     CASE WHEN g.is_contradicted THEN 'all_to_all_traffic.sender_and_receiver_differ' WHEN g.part_bytes IS NULL THEN g.reason_code END AS reason_code
 FROM _gathered AS g
 LEFT JOIN _present AS p ON p.run = g.run AND p.channel_id = g.channel_id AND p.rank = g.src_rank
--- A receiver whose collective is unknown adds nothing to the senders' records.
+-- A receiver's record alone counts only if the sender has no trace with the group.
 WHERE g.is_told_by_sender OR p.rank IS NULL

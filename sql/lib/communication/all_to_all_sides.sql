@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib.all_to_all_sides(
 --   wait_ns        BIGINT [ns]     Time until the last rank started.
 --   transfer_ns    BIGINT [ns]     Time from the last rank's start to the first end.
 --   members        INTEGER[]       Ranks of the group in order; NULL if unknown.
---   is_sent        BOOLEAN         Whether the row is the sending side, otherwise the receiving side.
+--   is_sent        BOOLEAN         Whether the row describes what the rank sends; otherwise what it receives.
 --   total_rows     BIGINT [1]      Rows of the message; NULL if split sizes are unknown.
 --   total_bytes    BIGINT [bytes]  Message size.
 --   split_rows     BIGINT[]        Rows per member; NULL if unknown.

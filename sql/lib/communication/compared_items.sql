@@ -1,8 +1,9 @@
--- Ranks, stages of a pipeline and links of each block, as lib.judged_blocks compares them.
+-- Ranks, pipeline stages and links in each block, as lib.judged_blocks compares them.
 --
--- The time of a stage is the median of its ranks, or the faster one of two, so that a slow rank does not make a slow stage.
--- The capture cuts the stages of a pipeline at different points, so a first or last block of four to seven does not count for
--- them if it is shorter than 90 % of the median length. Of more blocks, one that is cut has little weight.
+-- The time of a stage is the median of its ranks, or the time of the faster one of two, so that a slow rank does not make a
+-- slow stage. The capture cuts the stages of a pipeline at different points. With four to seven blocks, the first or last one
+-- therefore does not count for stages if it is shorter than 90 % of the median length. With more blocks, a cut block has
+-- little weight.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -11,7 +12,8 @@ CREATE OR REPLACE MACRO lib.compared_items(
     blocks,
     -- Name of a relation with the columns of lib.link_blocks.
     transfers,
-    -- Minimum lateness and cost that count for ranks and links, as a share of a block [%]; for stages, it is 5.
+    -- Minimum lateness and cost that count for ranks and links, as a share of a block [%]; for stages, the minimum is
+    -- 5.
     smallest_pct
 ) AS TABLE
 -- Columns:
@@ -22,7 +24,7 @@ CREATE OR REPLACE MACRO lib.compared_items(
 --   block      BIGINT       Number of the block.
 --   block_ns   BIGINT [ns]  Length of the block.
 --   own_ns     BIGINT [ns]  Own time of the item in the block.
---   wait_ns    BIGINT [ns]  Wait of the item in the block; for links, minus own_ns.
+--   wait_ns    BIGINT [ns]  Wait of the item in the block; for links, the negative of own_ns.
 --   min_pct    DOUBLE [%]   Minimum lateness and cost that count, as a share of a block.
 WITH
     _staged AS (

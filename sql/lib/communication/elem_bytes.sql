@@ -1,4 +1,4 @@
--- Element size of a data type, named as by torch, its profiler (c10::BFloat16, long int) or Ascend's recorder.
+-- Element size of a data type by its name in torch, torch's profiler (c10::BFloat16, long int) or Ascend's recorder.
 --
 -- Status: stable
 -- Since: 0.1

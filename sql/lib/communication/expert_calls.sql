@@ -1,7 +1,7 @@
--- Kernels of expert-parallel libraries, call by call: the half of the call, the time of the fastest rank, the overlap
--- with computation.
+-- Kernels of expert-parallel libraries, call by call: the half of the call, the time on the fastest rank, and the
+-- overlap with computation.
 --
--- The rules are those of `expert_parallel`, which sums them.
+-- The rules are those of `expert_parallel`, which sums these calls.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib.expert_calls(
 --   half           VARCHAR         send or receive if the call has two kernels, otherwise whole.
 --   dur            BIGINT [ns]     Duration.
 --   fastest_ns     BIGINT [ns]     Duration on the fastest rank; NULL with one rank, or if calls cannot be matched.
---   overlapped_ns  BIGINT [ns]     Part of dur while the rank computes.
+--   overlapped_ns  BIGINT [ns]     Part of dur during which the rank computes.
 --   since_ns       BIGINT [ns]     Time since the end of the previous call of the same role.
 --   block_count    BIGINT [count]  Number of thread blocks.
 WITH

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib.group_labels(
 --   group_name   VARCHAR         Process group name.
 --   group_desc   VARCHAR         Process group description.
 --   group_ranks  VARCHAR         Ranks of the group as JSON, or as recorded; NULL if unknown.
---   group_count  BIGINT [count]  Number of ranks in the group; if not recorded, ranks whose traces have it.
+--   group_count  BIGINT [count]  Number of ranks in the group; if not recorded, number of ranks whose traces contain the group.
 --   group_kind   VARCHAR         Kind of parallelism: dp, tp, pp, ep, cp, mp, several as tp+dp, or NULL.
 --   kind_source  VARCHAR         layout or description; NULL if the kind is unknown.
 WITH

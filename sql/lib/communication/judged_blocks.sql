@@ -1,22 +1,24 @@
--- Items that do more work than their peers, block by block, by more than chance explains.
+-- Items that consistently do more work than their peers across blocks, beyond what chance explains.
 --
--- An item is a rank, a stage or a link; each kind is judged separately, all in one pass. Its peers are the other items
--- of its set. In each block, its lateness is its own time less the median of its peers' time, and its cost is the
--- median of its peers' waits less its own wait. The replicates of the test are blocks:
+-- An item is a rank, a stage or a link; each kind is judged separately, all in one pass. The peers of an item are the
+-- other items of its set. In each block, its lateness is its own time minus the median time of its peers, and its cost
+-- is the median wait of its peers minus its own wait. The tests use blocks as replicates:
 --
---   p_blocks  Student's test of the item's median lateness against the variation from block to block: that among its peers, or
---             that of the item below its own median if larger. Lasting deviations (autocorrelation) leave fewer independent blocks.
+--   p_blocks  Student's t-test of the item's median lateness against the variation from block to block: the variation of its
+--             peers, or that of the item below its own median if larger. Lasting deviations (autocorrelation) leave fewer
+--             independent blocks.
 --   p_items   The same test against the spread of its peers' medians.
---   p_often   Binomial test of the number of blocks in which the item is the outlier; among consecutive blocks, only every second
---             further one counts.
+--   p_often   Binomial test of the number of blocks in which the item is the outlier; within a run of consecutive blocks, only
+--             every second block after the first counts.
 --   p_steps   Binomial test of the number of blocks in which the item stands out, given how often its peers do. The more equal its
 --             lateness in these blocks, the lower the probability.
 --
--- An item that is late only in the last blocks became slow: the threshold of a suspicion (0.05) is sufficient for it.
+-- An item that is late only in the last blocks became slow: for such an item, the threshold for a suspicion (0.05)
+-- suffices.
 --
--- Each probability is multiplied by the number of items of the kind in the run that are tested. With fewer than eight
+-- Each probability is multiplied by the number of tested items of the same kind in the run. With fewer than eight
 -- independent blocks, p_items must be small, too; from eight on, p_blocks decides. The query uses only windows and
--- group-bys, so its time grows as n log n with the number of blocks.
+-- group-bys, so its run time grows as n log n with the number of blocks.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -48,7 +50,7 @@ WITH
         FROM (SELECT DISTINCT i.item_kind, i.run, i.block, i.block_ns, i.min_pct FROM query_table(block_items) AS i) AS b
         GROUP BY b.item_kind, b.run
     ),
-    -- Times are scaled as if all blocks were equally long. All sums are of whole numbers, so they are the same for any
+    -- Times are scaled as if all blocks were equally long. All sums are sums of integers, so they do not depend on the
     -- number of threads.
     _scaled AS MATERIALIZED (
         SELECT
@@ -111,7 +113,7 @@ WITH
             r.*,
             r.late > greatest(8 * n.noise, 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
             r.late > greatest(3 * n.noise, l.min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
-            -- Single outliers are clipped; otherwise one of them would mask a lasting delay.
+            -- Outliers are clipped; otherwise a single one would mask a lasting delay.
             round(greatest(-3 * s.noise, least(3 * s.noise, r.above)))::BIGINT AS clipped
         FROM _residuals AS r
         JOIN _run_noise AS n ON n.item_kind = r.item_kind AND n.run = r.run
@@ -151,11 +153,12 @@ WITH
             i.*, s.* EXCLUDE (item_kind, run, set_id, item_id), n.tests, n.noise,
             sum(s.square) OVER in_set AS set_square, sum(s.deviation_square) OVER in_set AS set_deviation, sum(s.deviation_product) OVER in_set AS set_product,
             sum(s.square) OVER in_run AS run_square, sum(s.deviation_square) OVER in_run AS run_deviation, sum(s.deviation_product) OVER in_run AS run_product,
-            -- An outlier at a block boundary affects two consecutive blocks, so only every second further block of an
-            -- episode counts.
+            -- An outlier at a block boundary affects two consecutive blocks, so within an episode only every second
+            -- block after the first counts.
             s.episodes + (s.standing_out - s.episodes) // 2 AS times, sum(s.episodes + (s.standing_out - s.episodes) // 2) OVER in_set AS set_times,
             (sum(s.standing_out) OVER in_set - s.standing_out + 1) / (sum(i.n) OVER in_set - i.n + 2) AS peer_rate,
-            -- Compare with the others of the set, or of the run if those are too few to show how much blocks vary.
+            -- Compare with the other items of the set, or of the run if the set is too small to show how much blocks
+            -- vary.
             (i.set_size - 2) * (i.n - 1) >= 6 OR i.set_size = n.tests AS uses_set
         FROM _items AS i
         JOIN _sums AS s ON s.item_kind = i.item_kind AND s.run = i.run AND s.set_id = i.set_id AND s.item_id = i.item_id
@@ -171,8 +174,8 @@ WITH
             CASE WHEN t.uses_set THEN t.set_product ELSE t.run_product END - t.deviation_product AS pool_product
         FROM _totals AS t
     ),
-    -- Correlation of successive blocks on the other items, corrected for its bias in short series, minus that expected
-    -- by chance.
+    -- Correlation of successive blocks of the other items, corrected for its bias in short series, minus the
+    -- correlation expected by chance.
     _lasting AS (
         SELECT
             p.*,
@@ -249,8 +252,8 @@ WITH
             CASE
                 WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
             END AS p_often,
-            -- Probability of so many outlying blocks (later ones of an episode count half), times that of so equal a
-            -- lateness, if accidental delays are exponential.
+            -- Probability of this many outlier blocks (blocks after the first of an episode count half), times the
+            -- probability that their lateness is this equal if accidental delays are exponentially distributed.
             CASE
                 WHEN s.standing_out >= 2 AND s.set_size > 2 THEN
                     greatest(1e-300, lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate))
@@ -263,7 +266,7 @@ WITH
     _compared_twice AS (
         SELECT
             t.*,
-            -- A product of two probabilities is small more often than one of them (Fisher).
+            -- The product of two probabilities is small more often than either of them (Fisher).
             least(1, t.tests * t.chance_steps * (1 - ln(t.chance_steps))) AS p_steps,
             CASE WHEN t.independent >= 8 THEN 0 WHEN t.independent < 4 THEN t.p_items ELSE t.p_items / 8 END AS p_differ
         FROM _tested AS t
@@ -288,12 +291,12 @@ WITH
                 -- A few blocks contain most of the item's lateness.
                 WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late AND least(c.p_often, 4 * c.p_steps) <= 0.02 AND c.first_late < c.n - c.late_blocks + 1
                     THEN 'intermittent'
-                -- Chance produces a late item in 6 of 1,000 jobs; two blocks give a suspicion at most.
+                -- Chance produces a late item in 6 of 1,000 jobs. With two blocks, an item is suspected at most.
                 WHEN
                     c.n > 2 AND c.middle >= c.min_pct / 100 * c.block_ns
                     AND c.p_late <= 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END
                     THEN 'late'
-                -- All late blocks are the last ones, and far from the others: the item became slow, which makes the
+                -- The late blocks are the last blocks, and far from the others: the item became slow, which makes the
                 -- usual deviation large.
                 WHEN
                     c.p_late <= 0.05 AND c.late_blocks >= 3 AND 3 * c.late_blocks >= c.n AND c.first_late = c.n - c.late_blocks + 1
@@ -325,7 +328,7 @@ SELECT
     CASE v.level
         WHEN 'late' THEN v.p_late
         WHEN 'intermittent' THEN least(v.p_often, v.p_steps)
-        -- So few steps are not significant.
+        -- So few independent blocks do not support a lower probability.
         WHEN 'suspected among items' THEN greatest(v.p_items, 0.01)
         ELSE least(v.p_late, v.p_often, v.p_steps)
     END AS p,

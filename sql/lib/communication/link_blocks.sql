@@ -2,7 +2,7 @@
 --
 -- Transfers are compared between groups that run the same collective of the same size on ranks of the same description
 -- and pattern (0, 4, 8 and 1, 5, 9). Sets of fewer than three such groups are excluded, as are blocks in which one of
--- the groups did not transfer.
+-- the groups transferred nothing.
 --
 -- Status: experimental
 -- Since: 0.1

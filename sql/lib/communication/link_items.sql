@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.link_items(
 --   block      BIGINT       Number of the block.
 --   block_ns   BIGINT [ns]  Length of the block.
 --   own_ns     BIGINT [ns]  Time of the channel's transfers in the block.
---   wait_ns    BIGINT [ns]  Minus own_ns: no rank waits for a link alone.
+--   wait_ns    BIGINT [ns]  The negative of own_ns, because no rank waits for a link alone.
 --   min_pct    DOUBLE [%]   Minimum lateness and cost that count, as a share of a block.
 SELECT 'link' AS item_kind, t.run, t.set_id, t.item_id, t.block, t.block_ns, t.own_ns, -t.own_ns AS wait_ns, smallest_pct::DOUBLE AS min_pct
 FROM query_table(transfers) AS t

@@ -2,7 +2,7 @@
 --
 -- All ranks must have the same kind of collective and element type, and the same number of elements if the kind
 -- requires it. An all-to-all or gather of uneven parts has different numbers on each rank; an all-gather is compared
--- by its output, a reduce-scatter by its input. The value of most ranks is the reference; on a tie, that of the
+-- by its output, a reduce-scatter by its input. The value of most ranks is the reference; on a tie, the value of the
 -- lowest rank. Values that are not recorded, or come only from a kernel's name, are not compared. Matches by order
 -- are compared only if their end times agree and the group is known; otherwise the match itself may be wrong.
 --
@@ -46,7 +46,7 @@ WITH
     ),
     _instances AS (
         SELECT
-            -- If ranks disagree, take the value of the lowest one.
+            -- If ranks disagree, take the value of the lowest rank.
             p.run, any_value(p.span) AS span, p.channel_id, p.collective_id, any_value(p.rank_count) AS rank_count, any_value(p.found_count) AS found_count,
             arg_min(p.collective, p.rank) AS collective, arg_min(p.pg_name, p.rank) AS pg_name, arg_min(p.group_ranks, p.rank) AS group_ranks,
             arg_min(p.step, p.rank) AS step, min(p.start_ns) AS start_ns, max(p.end_ns) AS end_ns,
@@ -94,7 +94,7 @@ WITH
         FROM _worded AS w
         JOIN _usual AS u ON u.run = w.run AND u.collective_id = w.collective_id
     ),
-    -- A rank is certainly in its capture from the end of its first collective to the start of its last.
+    -- The capture of a rank certainly covers the time from the end of its first collective to the start of its last.
     _windows AS (
         SELECT m.run, m.rank, m.span, min(m.end_ns) AS from_ns, max(m.start_ns) AS until_ns
         FROM matched_collectives AS m

@@ -12,17 +12,17 @@ CREATE OR REPLACE MACRO lib.p2p_messages(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process, sender or receiver.
 --   event_id       BIGINT          event_id of the kernel.
---   collective_id  BIGINT          Id of the message, the same on both sides.
+--   collective_id  BIGINT          Id of the message, the same on both ranks.
 --   step           BIGINT          Profiler step of the launch.
 --   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
---   is_send        BOOLEAN         Whether the row is the sender.
+--   is_send        BOOLEAN         Whether the rank is the sender.
 --   src_rank       INTEGER         Sending rank.
 --   dst_rank       INTEGER         Receiving rank.
 --   bytes          BIGINT [bytes]  Message size; NULL if the number or type of elements is unknown.
 --   start_ns       BIGINT [ns]     Start on the clock shared by all ranks.
 --   end_ns         BIGINT [ns]     End on the clock shared by all ranks.
---   wait_ns        BIGINT [ns]     Time until the other side started; NULL without it.
---   transfer_ns    BIGINT [ns]     Time from then to the first end; NULL without the other side.
+--   wait_ns        BIGINT [ns]     Time until the other rank started; NULL if the other rank has no matching operation.
+--   transfer_ns    BIGINT [ns]     Time from the later start to the first end; NULL if the other rank has no matching operation.
 --   match_method   VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
 WITH
     _sides AS (

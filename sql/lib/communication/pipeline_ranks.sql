@@ -1,10 +1,10 @@
--- Pipeline stage of each rank, derived from who sends to whom, and who sends first.
+-- Pipeline stage of each rank, derived from which ranks send to each other, and which rank sends first.
 --
 -- A rank starts a pipeline if, in most steps, it sends before it has received anything. Between two ranks, the
 -- direction that completes first in a step is forward, in most steps. The stage of a rank is the longest path of
 -- forward messages from a starting rank; ranks of one stage exchange nothing. Messages to a starting rank do not
--- count, such as those from the last stage to the first if each has several parts of the model. If every rank starts,
--- as in a ring, there is no pipeline and no rows.
+-- count, such as messages from the last stage to the first if each stage has several parts of the model. If every
+-- rank starts, as in a ring, there is no pipeline and no rows.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.pipeline_ranks(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process, including ranks without a trace.
---   pipeline     INTEGER         Lowest starting rank of its pipelines.
+--   pipeline     INTEGER         Pipeline of the rank, identified by its first-stage rank (the lowest, if there are several).
 --   stage        INTEGER         Pipeline stage, from 0.
 --   stage_count  BIGINT [count]  Number of stages of the run.
 WITH RECURSIVE

@@ -1,4 +1,4 @@
--- Own work of each rank in each block of the common window, and its peers.
+-- Own work of each rank in each block of the common window, and the set of its peers.
 --
 -- A block has the same duration on all ranks: own work, exposed transfer and exposed wait. All waiting ranks wait
 -- equally long, whichever rank arrives last in their groups; the straggler has more own work. Peers are the ranks of
@@ -51,7 +51,7 @@ WITH RECURSIVE
         -- Sends and receives connect ranks only if no collective does.
         QUALIFY NOT m.is_p2p OR bool_and(m.is_p2p) OVER (PARTITION BY m.run)
     ),
-    -- The lowest rank that groups connect each rank with.
+    -- The lowest rank that groups connect each rank to.
     _connected(run, rank, root) USING KEY (run, rank) AS (
         SELECT g.run, g.rank, min(g.rank) FROM _groups AS g GROUP BY g.run, g.rank
         UNION
@@ -71,7 +71,7 @@ WITH RECURSIVE
     )
 SELECT
     p.run,
-    -- Roles of a job do different work.
+    -- Ranks of different roles do different work.
     concat_ws(' ', k.role, coalesce('stage ' || s.stage, 'group ' || c.root, 'group')) AS set_id,
     p.rank AS item_id,
     s.stage,

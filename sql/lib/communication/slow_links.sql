@@ -1,8 +1,8 @@
--- Groups and pairs of ranks whose transfers are slower than others', block by block, and the cost.
+-- Groups and pairs of ranks whose transfers are slower than those of others, block by block, and the cost.
 --
 -- Transfers are compared in the same way as the own work of ranks. A link is slow if its transfers significantly take
--- at least 1.3 times as long as the median of the others. If several links are slow and one rank is in all of them,
--- and in no link as fast as usual, that rank's network is slow. The same holds for hosts and the links that cross
+-- at least 1.3 times as long as the median of the others. If several links are slow, and one rank is in all of them
+-- and in no link of normal speed, the network of that rank is slow. The same holds for hosts and the links that cross
 -- them.
 --
 -- Status: experimental
@@ -25,12 +25,12 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   channel      VARCHAR         Ranks of the channel, the pair of a point-to-point operation, the group's name or the stream.
 --   collective   VARCHAR         Collective that is slow, or p2p.
 --   link_ranks   INTEGER[]       Ranks of the link.
---   is_certain   BOOLEAN         Whether the verdict is certain, as for a straggler; otherwise it is suspected.
+--   is_certain   BOOLEAN         Whether the verdict is certain, as for a straggler; otherwise the link is only suspected.
 --   ratio        DOUBLE [1]      Duration of the link's transfers as a multiple of the median of the others.
 --   window_ns    BIGINT [ns]     Length of the blocks that were compared.
---   late_ns      BIGINT [ns]     Additional time of the link's transfers.
+--   late_ns      BIGINT [ns]     Time of the link's transfers beyond the median of the others.
 --   cost_ns      BIGINT [ns]     late_ns, limited to the exposed transfer time of the link's ranks.
---   odds         DOUBLE [1]      Probability that chance makes any link look like this.
+--   odds         DOUBLE [1]      Probability that chance makes any link as slow as this one.
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.
 --   common_host  VARCHAR         Host that all slow links of the run cross, and no other link crosses; NULL if there is none, or if there is a common rank.
 WITH
@@ -71,7 +71,8 @@ WITH
         JOIN (SELECT DISTINCT n.run, n.set_id, unnest(n.hosts) AS host FROM _means AS n) AS h ON h.run = m.run AND h.set_id = m.set_id
         GROUP BY m.run, m.set_id, h.host
     ),
-    -- All groups of a host are slower than all others: Student's test of two sets of groups, for every host and collective.
+    -- All groups of a host are slower than all others: Student's t-test of the two sets of groups, for every host and
+    -- collective.
     _slow_hosts AS MATERIALIZED (
         SELECT
             s.run, s.set_id, s.host, s.other_mean,
@@ -127,7 +128,7 @@ WITH
         HAVING count(*) = any_value(c.n) AND count(*) > 1
         QUALIFY count(*) OVER (PARTITION BY m.run) = 1
     ),
-    -- Links that were compared and are as fast as usual cross hosts whose network is not slow.
+    -- Compared links of normal speed cross only hosts whose network is not slow.
     _fast_hosts AS (
         SELECT DISTINCT m.run, unnest(m.hosts) AS host
         FROM _means AS m

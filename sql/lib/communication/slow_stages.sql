@@ -12,13 +12,13 @@ CREATE OR REPLACE MACRO lib.slow_stages(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   stage         INTEGER         Stage of the pipeline, from 0.
---   is_slow       BOOLEAN         Whether the stage does more work than the others by 5 % of the time, not by chance, and they wait for it; NULL if fewer than two steps were compared.
+--   is_slow       BOOLEAN         Whether the stage does significantly more work than the others, by 5 % of the time, and the others wait for it; NULL if fewer than two steps were compared.
 --   step_count    BIGINT [count]  Steps that were compared.
 --   window_ns     BIGINT [ns]     Length of these steps.
---   own_ns        BIGINT [ns]     Time in which the stage neither transfers nor waits, not overlapped.
---   late_ns       BIGINT [ns]     Additional own_ns over the median of the other stages.
---   cost_ns       BIGINT [ns]     Additional wait of the other stages over this stage.
---   odds          DOUBLE [1]      Probability that chance makes any stage look like this.
+--   own_ns        BIGINT [ns]     Time of the stage in neither exposed transfer nor exposed wait.
+--   late_ns       BIGINT [ns]     own_ns beyond the median of the other stages.
+--   cost_ns       BIGINT [ns]     Wait of the other stages beyond the wait of this stage.
+--   odds          DOUBLE [1]      Probability that chance makes any stage as slow as this one.
 SELECT
     j.run,
     j.item_id::INTEGER AS stage,

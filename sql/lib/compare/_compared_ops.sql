@@ -2,8 +2,8 @@
 -- phase.
 --
 -- A kernel whose launch is not in the trace gets the most frequent names of the same kernel and grid in its run, on
--- any rank. Otherwise, it gets those of kernels with the same name. Shapes are used only if all of these launches
--- agree.
+-- any rank. If there are none, it gets the most frequent names of kernels with the same name, and their shapes if all
+-- of these kernels have the same shapes.
 --
 -- Status: stable
 -- Since: 0.1

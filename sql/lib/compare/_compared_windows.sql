@@ -1,8 +1,9 @@
--- Windows in which steps are compared: the steps on the device (lib.device_steps), numbered, with the duration on the
--- host.
+-- Windows in which steps are compared: the numbered steps on the device (lib.device_steps), with their duration on
+-- the host.
 --
--- A device runs behind its host, sometimes by a whole step. The launch of an operation decides its step, not the
--- window. The window shows where the device is idle, and which operations run meanwhile that belong to no step.
+-- A device runs behind its host, sometimes by a whole step. The step of an operation is the step of its launch, not
+-- of the window in which it runs. The window shows when the device is idle, and which of the operations in it belong
+-- to no step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,7 +22,7 @@ CREATE OR REPLACE MACRO lib._compared_windows(
 --   ts          BIGINT [ns]  Start time.
 --   end_ts      BIGINT [ns]  End of the window, not before its start; windows of a rank do not overlap.
 --   step_ns     BIGINT [ns]  Duration of the step on the host.
---   is_dropped  BOOLEAN      Whether it is the last step, which is excluded by default.
+--   is_dropped  BOOLEAN      Whether this is the last of two or more steps, which is excluded by default.
 SELECT
     d.run, d.rank, d.span, d.step,
     row_number() OVER (PARTITION BY d.run, d.rank ORDER BY d.from_ts, d.to_ts, d.host_ts, d.step) AS window_no,

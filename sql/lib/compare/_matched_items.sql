@@ -1,12 +1,12 @@
 -- Match the items of a channel into collectives: by Seq if that is consistent, otherwise by position and shift.
 --
--- Seq is consistent in a channel if every item has it and it never decreases on a rank. In addition, a number must
--- occur equally often on all ranks that have it, on kernels of one function. It must also agree with 98 % of the
--- matches by position, or yield a smaller spread of end times than they do on the ranks where the two disagree: the
--- other ranks would only add noise. The spread is a mean: in a regular
--- sequence, a Seq that is off by one misses by microseconds only, which a median does not show. Matches by position
--- are ignored if they are fewer than nine in ten of those by Seq, because a large shift leaves a few that fit by
--- chance. A number that occurs twice on all ranks is distinguished by its position.
+-- Seq is consistent in a channel if every item has a Seq, and if Seq never decreases on a rank. In addition, each
+-- number must occur equally often on all ranks that have it, on kernels of one function. Finally, Seq must agree with
+-- 98 % of the matches by position, or yield no larger spread of end times than these matches. The spread is measured
+-- only on the ranks where Seq and position disagree, because the other ranks would only add noise. It is a mean: in a
+-- regular sequence, a Seq that is off by one misses only by microseconds, which a median does not show. Matches by
+-- position are ignored if they are fewer than 90 % of the matches by Seq, because a large shift leaves a few matches
+-- that fit by chance. Items with the same number on one rank are distinguished by their order.
 --
 -- Status: stable
 -- Since: 0.1

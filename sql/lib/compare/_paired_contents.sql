@@ -1,13 +1,13 @@
--- Step contents of the two sides of a comparison, in pairs: from equal names to the same kind of work.
+-- Step contents of the two sides of a comparison, paired by keys from equal names to the same kind of work.
 --
 -- A row is paired by the strictest key that both sides have among the unpaired rows. Rows without a pair are on one
 -- side only. The keys are:
 --
 -- - 1: operator, shapes and kernel.
--- - 2: operator and shapes, another kernel.
--- - 3: operator and kernel, other shapes.
+-- - 2: operator and shapes, with a different kernel.
+-- - 3: operator and kernel, with different shapes.
 -- - 4: operator.
--- - 5: kernel, another operator.
+-- - 5: kernel, with a different operator.
 -- - 6: kind of work at the same position of the call tree.
 -- - 7: kind of work in the same phase.
 --
@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._paired_contents(
     control_contents,
     -- Name of a relation with the columns of lib.step_contents: the test.
     test_contents,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns:
@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO lib._paired_contents(
 --   kernel                VARCHAR         Short name of the kernel; NULL for idle and host time.
 --   shapes                VARCHAR         Input shapes as JSON; NULL if unknown.
 --   module_or_annotation  VARCHAR         nn.Module or annotation that encloses the launch; NULL: none.
---   self_ns               BIGINT [ns]     Part of the step in this row.
+--   self_ns               BIGINT [ns]     Step time in this row.
 --   op_count              BIGINT [count]  Number of operations that started.
 WITH
     _names AS (

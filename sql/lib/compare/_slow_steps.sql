@@ -1,8 +1,8 @@
 -- Distribution of the steps of each side: the median, and a group of steps that is slower than the others.
 --
 -- The sorted logarithms are split into two groups so that the squared deviations within the groups are smallest. The
--- slower group counts if its mean is 2 % and five standard deviations of the groups above the other. Fewer than four
--- steps are not split.
+-- slower group counts if its mean exceeds the mean of the other group by 2 % and by five standard deviations within
+-- the groups. Fewer than four steps are not split.
 --
 -- Status: stable
 -- Since: 0.1

@@ -3,7 +3,7 @@
 -- Waiting for another rank is an effect, not a cause, and is excluded; so is work that takes no longer but is less
 -- overlapped. A cause belongs to the ranks on which it grew at least half as much as on the rank with the largest
 -- growth. It counts if it grew by 1 % of the step time and a fifth of the step's difference, in the direction of the
--- step. If each side has one rank, these are compared whatever their numbers.
+-- step. If each side has a single rank, the two ranks are compared whatever their numbers.
 --
 -- Status: stable
 -- Since: 0.1
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib.compared_causes(
 ) AS TABLE
 -- Columns:
 --   position      BIGINT [1]   Position by growth; 1 is the largest.
---   on_ranks      INTEGER[]    Ranks on which it grew; NULL for all of several ranks, or for a single rank.
+--   on_ranks      INTEGER[]    Ranks on which the cause grew; NULL if it grew on all ranks, or if there is a single rank.
 --   part          VARCHAR      Part of the step: idle, compute, memory or host.
 --   cause         VARCHAR      Cause of idle time as in idle_causes; otherwise NULL.
 --   name          VARCHAR      Host activity or operator; NULL if nothing was open.
@@ -91,8 +91,8 @@ WITH
         FROM _items AS i
         CROSS JOIN _steps AS s
     ),
-    -- Renamed work did not grow: its part of the rank must grow too, and device work must exist on both sides
-    -- (comparison pairs renamed work).
+    -- Renamed work did not grow. The whole part of the rank must therefore grow by at least half as much, and device
+    -- work must exist on both sides (the comparison analysis pairs renamed work).
     _credible AS (
         SELECT s.*
         FROM _signed AS s

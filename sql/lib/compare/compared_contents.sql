@@ -2,14 +2,14 @@
 --
 -- Values are means over all steps of all ranks, so rows of a part sum exactly to the part and parts to the step.
 -- Steps are the samples for the noise; all ranks of a step are one sample because they wait for each other. If no
--- rank communicates, each step of each rank is a sample. Both sides are assumed to vary alike (pooled variance); the
--- step is tested on logarithms.
+-- rank communicates, each step of each rank is a sample. Both sides are assumed to vary equally (pooled variance);
+-- step times are tested on logarithms.
 --
 -- A difference counts if it is statistically significant and above 0.5 % of the step time, or 0.1 % for parts and
 -- rows. The confidence level is 99 %, and 99.9 % for parts and rows because there are many. A step that is 1.5 times
--- as long also counts if all steps of one side are slower than all of the other. With one step on a side, noise is
--- unknown: rows that differ by more than 1 % of the step time count, and the verdict of the step is unknown. If the
--- noise exceeds 2 % of the step time, or 1 % for parts and rows, the verdict on a difference within the noise is
+-- as long also counts if all steps of one side are slower than all steps of the other. With one step on a side, noise
+-- is unknown: rows that differ by more than 1 % of the step time count, and the verdict of the step is unknown. If
+-- the noise exceeds 2 % of the step time, or 1 % for parts and rows, the verdict on a difference within the noise is
 -- unknown, not unchanged.
 --
 -- Status: stable
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.compared_contents(
     control_contents,
     -- Name of a relation with the columns of lib.step_contents: the test.
     test_contents,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns:
@@ -46,10 +46,10 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   module_or_annotation  VARCHAR         nn.Module or annotation with the most of this time; NULL: none.
 --   control_step_count    BIGINT [count]  Number of steps of the control.
 --   test_step_count       BIGINT [count]  Number of steps of the test.
---   control_median_ns     DOUBLE [ns]     Median step of the control; NULL for parts and rows.
---   test_median_ns        DOUBLE [ns]     Median step of the test; NULL for parts and rows.
---   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
---   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
+--   control_median_ns     DOUBLE [ns]     Median step time of the control; NULL for parts and rows.
+--   test_median_ns        DOUBLE [ns]     Median step time of the test; NULL for parts and rows.
+--   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
+--   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
 WITH
     _paired AS MATERIALIZED (
         FROM lib._paired_contents(control_contents, test_contents, renamed)
@@ -139,7 +139,7 @@ WITH
         FROM _squares AS q
         WHERE q.level_no < 3
     ),
-    -- The step on logarithms, because its variation is proportional; integers in units of 1e-12.
+    -- Step times on logarithms, because their variation is proportional; integers in units of 1e-12.
     _log_samples AS (
         SELECT s.side, round(1e12 * ln(greatest(s.sample_ns, 1)))::HUGEINT AS size FROM _samples AS s WHERE s.level_no = 3
     ),
@@ -218,7 +218,7 @@ WITH
     _step AS (
         SELECT m.control_ns AS step_ns FROM _means AS m WHERE m.level_no = 3
     ),
-    -- Distribution of the steps, reported if the difference of means is not that of medians.
+    -- Distribution of the steps, reported if the difference of the means differs from the difference of the medians.
     _distribution AS (
         SELECT
             c.median_ns AS control_median_ns, t.median_ns AS test_median_ns,

@@ -1,7 +1,7 @@
 -- Predictions from the replay of one run for each scenario, next to the step time of a later run.
 --
--- The interval of a prediction is that over steps, but at least 1 % of the recorded step time or 10 % of the saving:
--- replays of simulated jobs are that accurate in nine of ten scenarios.
+-- The interval of a prediction comes from the variation over steps, but extends by at least 1 % of the recorded step
+-- time or 10 % of the saving to either side: replays of simulated jobs are that accurate in nine of ten scenarios.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,13 +14,13 @@ CREATE OR REPLACE MACRO lib.compared_predictions(
 -- Columns:
 --   position            INTEGER [1]  Position of the scenario, from 1.
 --   scenario            VARCHAR      Name of the scenario, as in what_if.
---   control_step_ns     BIGINT [ns]  Mean step of the control, as recorded.
---   predicted_step_ns   BIGINT [ns]  Step of the control in this scenario.
---   predicted_low_ns    BIGINT [ns]  Lower end of the interval of the prediction.
+--   control_step_ns     BIGINT [ns]  Mean step time of the control, as recorded.
+--   predicted_step_ns   BIGINT [ns]  Step time of the control in this scenario.
+--   predicted_low_ns    BIGINT [ns]  Lower end of the prediction's interval.
 --   predicted_high_ns   BIGINT [ns]  Upper end of the prediction's interval.
---   measured_step_ns    BIGINT [ns]  Mean step of the test.
+--   measured_step_ns    BIGINT [ns]  Mean step time of the test.
 --   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
---   diff_ns             BIGINT [ns]  Measured minus predicted step.
+--   diff_ns             BIGINT [ns]  Measured minus predicted step time.
 --   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
 --   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below it or is above it.
 --   bound               VARCHAR      lower: the saving is at least as large, so a faster test also counts as predicted; upper: the saving is at most as large, so a slower test also counts as predicted; NULL: an estimate.

@@ -8,8 +8,8 @@ CREATE OR REPLACE MACRO lib.measured_steps(
 ) AS TABLE
 -- Columns:
 --   run         VARCHAR         Run name.
---   step_count  BIGINT [count]  Number of steps, without the last one of two or more.
---   step_ns     DOUBLE [ns]     Mean step of the host over ranks and steps.
+--   step_count  BIGINT [count]  Number of steps, without the last of two or more steps.
+--   step_ns     DOUBLE [ns]     Mean host step time over ranks and steps.
 --   noise_ns    DOUBLE [ns]     Half of the 95 % interval of that mean over steps (normal); NULL for one step.
 SELECT s.run, count(*) AS step_count, avg(s.step_ns) AS step_ns, 1.96 * stddev_samp(s.step_ns) / sqrt(count(*)) AS noise_ns
 FROM (

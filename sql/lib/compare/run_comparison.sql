@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.run_comparison(
     test_ranks,
     -- Profiler steps of the test; NULL means the steps of the control.
     test_steps,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns: those of compared_contents.

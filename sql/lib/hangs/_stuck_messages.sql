@@ -1,7 +1,7 @@
 -- State of both ranks at their first unfinished send or receive, from Flight Recorder dumps.
 --
 -- The n-th send of a rank to another rank matches the n-th receive on that rank. If a dump has lost its first entries, only
--- unfinished ones are counted. Roles are those of lib.stuck_collectives.
+-- unfinished operations are counted. Roles are those of lib.stuck_collectives.
 --
 -- Status: experimental
 -- Since: 0.1

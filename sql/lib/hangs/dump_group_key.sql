@@ -1,7 +1,7 @@
 -- Key of a process group in Flight Recorder dumps: its name and its ranks.
 --
--- For many ranks, the key contains the first ones and a checksum of all, because each operation carries the key, and
--- the ranks of a large group take kilobytes.
+-- If there are many ranks, the key contains the first ranks and a checksum of all ranks, because each operation
+-- carries the key, and the ranks of a large group take kilobytes.
 --
 -- Status: experimental
 -- Since: 0.1

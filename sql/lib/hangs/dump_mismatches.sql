@@ -1,7 +1,7 @@
--- Ranks whose Flight Recorder dump has another operation than most ranks of the group under the same number.
+-- Ranks whose Flight Recorder dump has a different operation under the same number than most ranks of the group.
 --
--- Shapes and types are compared if the operation requires equal ones. The first one of a group is the cause; later
--- ones may follow.
+-- Shapes and types are compared if the operation requires equal shapes and types. The first mismatch of a group is
+-- the cause; later mismatches may follow from it.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.dump_mismatches(
 --   rank               INTEGER         Rank that differs.
 --   differs_in         VARCHAR         collective, elem_type, input_sizes, output_sizes or several of them.
 --   value              VARCHAR         Value of the rank.
---   majority_value     VARCHAR         Value of most ranks; for equal counts that of the lowest rank.
+--   majority_value     VARCHAR         Value of most ranks; on a tie, the value of the lowest rank.
 --   majority_count     BIGINT [count]  Number of ranks with that value.
 --   start_ns           BIGINT [ns]     Unix time when the first rank enqueued the operation.
 WITH

@@ -1,4 +1,4 @@
--- Operations of Flight Recorder dumps with the group that they belong to on all ranks.
+-- Operations in Flight Recorder dumps, with a key of their group that is the same on all ranks.
 --
 -- A group is identified by its name and ranks, because jobs that split a group give several parts the same name. Gloo
 -- does not state ranks, so its groups are identified by the name alone.
@@ -20,12 +20,12 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 --   member_ranks   VARCHAR      Ranks of the group as JSON; NULL if no dump states them.
 --   collective_seq_id  BIGINT   Number of the collective in its group.
 --   op             VARCHAR      Operation.
---   op_text        VARCHAR      Operation with shape and type: all_reduce of [1024] Float.
+--   op_text        VARCHAR      Operation with shape and type, such as all_reduce of [1024] Float.
 --   input_sizes    VARCHAR      Shapes of the inputs as JSON.
 --   input_types    VARCHAR      Types of the inputs as JSON.
 --   output_sizes   VARCHAR      Shapes of the outputs as JSON.
 --   output_types   VARCHAR      Types of the outputs as JSON.
---   is_p2p         BOOLEAN      Send or receive.
+--   is_p2p         BOOLEAN      Whether the operation is a send or a receive.
 --   src_rank       INTEGER      Rank that sends; NULL for collectives.
 --   dst_rank       INTEGER      Rank that receives; NULL for collectives.
 --   state          VARCHAR      scheduled, started or completed.

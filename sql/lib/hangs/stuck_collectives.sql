@@ -1,8 +1,8 @@
 -- State of each rank at the first unfinished collective of a process group, from Flight Recorder dumps.
 --
 -- A rank is waiting (entered, not finished), scheduled (entered, but not started on its device while others did),
--- different (entered another operation), missing (never entered), finished, or undumped (no dump, or a damaged one
--- that may have lost the operation).
+-- different (entered a different operation), missing (never entered), finished, or undumped (no dump, or a damaged
+-- dump that may have lost the operation).
 --
 -- Status: experimental
 -- Since: 0.1
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib.stuck_collectives(
 --   created_ns         BIGINT [ns]  Unix time when the rank entered the operation.
 --   stack_id           BIGINT       Stack of the call.
 WITH
-    -- Recomputed for each reference, because a million operations with all of their texts take gigabytes.
+    -- Recomputed for each reference, because a million operations with all of their strings take gigabytes.
     _progress AS (
         SELECT
             o.run, o.group_key, o.rank, min(o.collective_seq_id) FILTER (NOT o.is_finished) AS unfinished_id, max(o.collective_seq_id) AS last_id,

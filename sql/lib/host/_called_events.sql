@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib._called_events(
 --   parent_id        BIGINT       event_id of the innermost enclosing event.
 --   kind             VARCHAR      operator, annotation, frame or runtime.
 --   name             VARCHAR      Recorded name.
---   ts               BIGINT [ns]  Start since the run's first event.
+--   ts               BIGINT [ns]  Start, relative to the run's first event.
 --   dur              BIGINT [ns]  Recorded duration.
 --   pid              BIGINT       Process id.
 --   tid              BIGINT       Thread id.

@@ -1,7 +1,7 @@
 -- Host activity in given windows: self time of operators on the thread of the steps, and the remainder.
 --
--- Self time excludes the operators that an operator called; runtime calls and Python frames in it are included. In a
--- trace without steps, the thread with the most self time is used. Time outside operators is a row without an
+-- Self time of an operator excludes the operators that it called, and includes its runtime calls and Python frames.
+-- In a trace without steps, the thread with the most self time is used. Time outside operators is a row without an
 -- operator, so the rows of a window sum to its step.
 --
 -- Status: stable

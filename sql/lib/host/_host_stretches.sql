@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib._host_stretches(
 --   part             BIGINT [1]   Number of the waiting interval.
 --   dur              BIGINT [ns]  Length of the stretch, above 0.
 --   event_id         BIGINT       Innermost open event; NULL if there is none.
---   is_call          BOOLEAN      Whether that is a runtime call.
+--   is_call          BOOLEAN      Whether that event is a runtime call.
 --   is_loading       BOOLEAN      Whether a data loader is open.
 --   op_name          VARCHAR      Innermost operator; NULL if none is open, as in the following columns.
 --   outer_op_name    VARCHAR      Outermost operator; NULL if not looked up.
@@ -36,7 +36,7 @@ WITH
         SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.pid, d.tid) AS lane
         FROM (SELECT DISTINCT p.run, p.rank, p.pid, p.tid FROM query_table(idle_spans) AS p) AS d
     ),
-    -- One number for run, rank and thread: searching by five columns takes three times as long.
+    -- One number identifies run, rank and thread: searching by five columns takes three times as long.
     _summed AS MATERIALIZED (
         SELECT l.lane, p.part, p.ts, p.dur, (sum(p.dur) OVER (PARTITION BY l.lane ORDER BY p.ts) - p.dur)::BIGINT AS before
         FROM query_table(idle_spans) AS p
@@ -75,7 +75,7 @@ WITH
         JOIN _lanes AS l ON l.run = s.run AND l.rank = s.rank AND l.pid IS NOT DISTINCT FROM s.pid AND l.tid IS NOT DISTINCT FROM s.tid
         WHERE s.dur > 0
     ),
-    -- Numbers increase with the start, from outside to inside.
+    -- Numbers increase with the start time; for equal start times, from outside to inside.
     _kept AS MATERIALIZED (
         SELECT
             e.*,
@@ -112,7 +112,7 @@ WITH
         SELECT s.lane, s.before, s.ts, 0, NULL, NULL, 0, false, NULL, s.part
         FROM _summed AS s
     ),
-    -- All threads in one order: windows over rows in input order need no sort.
+    -- All threads in one sequence, because windows over rows in input order need no sort.
     _placed AS (
         SELECT o.*, row_number() OVER () AS nth, lag(o.lane) OVER () IS DISTINCT FROM o.lane AS is_first
         FROM (FROM _points AS p ORDER BY p.lane, p.at_ns, p.ts, p.position) AS o
@@ -124,7 +124,7 @@ WITH
             p.lane,
             p.at_ns,
             CASE WHEN lead(p.lane) OVER () = p.lane THEN lead(p.at_ns) OVER () END AS next_ns,
-            -- Smaller values belong to another thread.
+            -- Smaller values belong to a previous thread.
             max(CASE WHEN p.is_first THEN p.nth << 32 END) OVER (ROWS UNBOUNDED PRECEDING) AS first,
             max(p.nth << 32 | p.part) OVER (ROWS UNBOUNDED PRECEDING) AS part,
             max(CASE WHEN p.kind = 'op' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS op,

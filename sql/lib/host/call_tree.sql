@@ -3,13 +3,13 @@
 --
 -- Rows are numbered in depth-first order, so everything below an event follows it without a gap. Sums over a subtree
 -- are window frames, and no stack depth needs recursion. An event opens its level, and the next row of the same or a
--- smaller depth closes the level. Openings and closings of one level alternate, so the next row after an opening in
--- its level is its closing.
+-- smaller depth closes the level. Openings and closings of one level alternate, so the next row of the same level
+-- after an opening is its closing.
 --
 -- Device activity is below the call that launched it; operations without a launch in the trace are in no tree.
 -- Autograd runs the backward pass on threads of its own. With joins_backward, their outermost events are attached
 -- below the enclosing annotation "## backward ##" of the main thread. Without such an annotation, they are attached
--- below its profiler step (HTA's rule, for any number of such threads).
+-- below the profiler step of the main thread (HTA's rule, for any number of such threads).
 --
 -- Status: stable
 -- Since: 0.1
@@ -36,12 +36,12 @@ CREATE OR REPLACE MACRO lib.call_tree(
 --   name           VARCHAR          Name of the event.
 --   pid            BIGINT           Process id, or device.
 --   tid            BIGINT           Thread id, or stream.
---   ts             BIGINT [ns]      Start since the run's first event.
+--   ts             BIGINT [ns]      Start, relative to the run's first event.
 --   dur            BIGINT [ns]      Duration.
 --   step           BIGINT           Profiler step.
 --   parent_id      BIGINT           event_id of the parent event.
 --   depth          INTEGER [count]  Number of events above; 0 at the top.
---   is_top         BOOLEAN          Whether it is a host event that no other event of its thread encloses.
+--   is_top         BOOLEAN          Whether the event is a host event that no other event of its thread encloses.
 WITH
     _host AS (
         SELECT h.run, h.rank, h.pid, h.tid, h.ts, h.dur, h.event_id, h.table_name, h.name, h.parent_id, h.depth, h.step

@@ -1,6 +1,7 @@
--- Host costs that rules of advice report on, as time spans.
+-- Host costs that advice rules report, as time spans.
 --
--- Three kinds are reported only for ranks without a device; for other ranks, the rules use the device time meanwhile.
+-- Three kinds are reported only for ranks without a device; for other ranks, the rules use device activity and idle
+-- time.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -33,7 +34,7 @@ WITH
         FROM annotations AS a
         WHERE NOT a.on_gpu AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
-    -- Work inside the annotations of an optimizer and in no other operator.
+    -- Outermost operators directly inside the annotations of an optimizer.
     _optimizer AS (
         SELECT
             a.run, a.rank, a.event_id, a.name, a.ts, a.dur,

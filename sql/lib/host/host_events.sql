@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib.host_events(
 --   table_name        VARCHAR          Table with the event's other columns.
 --   category          VARCHAR          cpu_op, user_annotation, python_function, or the trace's category of a runtime call.
 --   name              VARCHAR          Name of the event.
---   ts                BIGINT [ns]      Start since the run's first event.
+--   ts                BIGINT [ns]      Start, relative to the run's first event.
 --   dur               BIGINT [ns]      Recorded duration.
 --   pid               BIGINT           Process id.
 --   tid               BIGINT           Thread id.

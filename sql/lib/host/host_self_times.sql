@@ -1,6 +1,6 @@
--- Host events with their self time: their duration without that of nested events.
+-- Host events with their self time: their duration minus the duration of nested events.
 --
--- An event that ends on another thread than the one on which it began counts for no thread.
+-- An event that ends on a different thread than it began on counts for no thread.
 --
 -- Status: stable
 -- Since: 0.1
@@ -40,7 +40,7 @@ WITH
             CASE WHEN starts_with(p.name, 'nn.Module: ') THEN p.event_id ELSE p.parent_module_id END AS module_id
         FROM python_calls AS p
     ),
-    -- One number for an event across runs and ranks.
+    -- One number identifies an event across runs and ranks.
     _calls AS MATERIALIZED (
         SELECT
             l.lane::BIGINT AS lane, l.lane + e.event_id AS call_id, l.lane + e.parent_id AS parent_id, l.lane + e.op_id AS op_id,

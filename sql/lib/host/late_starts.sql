@@ -3,8 +3,8 @@
 -- Communication kernels of one name and channel are numbered in each step from its end, so equal numbers correspond.
 -- The analysis uses the kernel whose durations differ most between the ranks of a step, on average over the steps. It
 -- must last at least min_share of a mean step on any rank. All ranks end a collective together, so the rank that
--- starts it last delays the others. If no two ranks share a kernel that long, shorter ones are used. A channel is the
--- process group if the trace names it, otherwise the stream. A run without profiler steps is one step.
+-- starts it last delays the others. If no two ranks share a kernel that long, shorter kernels are used. A channel is
+-- the process group if the trace names it, otherwise the stream. A run without profiler steps is one step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO lib.late_starts(
 --   dur       BIGINT [ns]  Duration of the kernel.
 --   first_ts  BIGINT [ns]  Start of the first event of the steps, over all ranks.
 --   mean_dur  DOUBLE [ns]  Mean duration of a step.
---   is_long   BOOLEAN      Whether kernels of min_share were found; false if shorter ones were used.
+--   is_long   BOOLEAN      Whether kernels of at least min_share were found; false if shorter kernels were used.
 WITH
     _steps AS (
         SELECT s.*
@@ -97,8 +97,8 @@ WITH
         JOIN _frames AS f ON f.run = o.run AND f.recording = o.span
         WHERE o.class = 'communication' AND (NOT last_only OR o.dur * f.step_count >= min_share * f.span)
     ),
-    -- Each process numbers its own streams: if all ranks run a kernel on the same number of streams, the first of
-    -- each rank correspond.
+    -- Each process numbers its own streams: if all ranks run a kernel on the same number of streams, the n-th streams
+    -- of the ranks correspond.
     _streams AS (
         SELECT
             k.run, k.rank, k.name, k.stream,
@@ -138,8 +138,7 @@ WITH
             ) AS position
         FROM _channels AS k
     ),
-    -- The rank that starts last runs the kernel for a short time, so it is sufficient that the kernel is long on any
-    -- rank.
+    -- The rank that starts last runs the kernel for a short time, so the kernel only has to be long on any rank.
     _last AS (
         SELECT
             p.*,

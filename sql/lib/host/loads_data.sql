@@ -6,5 +6,5 @@ CREATE OR REPLACE MACRO lib.loads_data(
     -- Name of an annotation.
     annotation_name
 ) AS
--- Returns: BOOLEAN  Whether it marks data loading.
+-- Returns: BOOLEAN  Whether the annotation marks data loading.
 regexp_matches(annotation_name, 'data_?(loader|pipe|load)|## ?data', 'i')

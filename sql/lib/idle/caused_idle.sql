@@ -1,6 +1,6 @@
 -- Idle time of devices by the host activity on the thread that launches the next operation.
 --
--- The rows of a rank sum to its idle and unrecorded time in the steps. idle_causes documents the causes.
+-- The rows of a rank sum to its idle and unrecorded time in the steps. See the idle_causes analysis for the causes.
 --
 -- Status: stable
 -- Since: 0.1
@@ -19,16 +19,16 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 --   rank          INTEGER         Rank of the process.
 --   cause         VARCHAR         Cause of the idle time: data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
 --   relation      VARCHAR         Relation to the idle time: cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
---   name          VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   name          VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the device is the cause.
 --   call          VARCHAR         Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module        VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
 --   idle_ns       BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
 --   gap_count     BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns    BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts    BIGINT [ns]     Start of that time since the run's first event.
+--   longest_ts    BIGINT [ns]     Start of that time, relative to the run's first event.
 --   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
---   gap_parts     BIGINT[]        Parts with this cause, once per step; list_distinct counts those shared by several rows once.
+--   gap_parts     BIGINT[]        Parts with this cause, once per step; with list_distinct, parts shared by several rows count once.
 WITH
     _told AS (
         FROM lib.idle_reasons(runs, ranks, parts, level)

@@ -28,9 +28,9 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 --   dur         BIGINT [ns]  Length of the part, above 0.
 --   gap_ts      BIGINT [ns]  Start of the gap, when all previous operations had ended; NULL before the first operation.
 --   next_id     BIGINT       event_id of the operation that ends the gap; NULL after the last operation.
---   pid         BIGINT       Process id of the thread that launches that operation or, after the last operation, launched the last one.
+--   pid         BIGINT       Process id of the thread that launches that operation; after the last operation, of the thread that launched it.
 --   tid         BIGINT       Thread id of that thread; NULL if unknown.
---   drain_id    BIGINT       event_id of the blocking call of that thread during which the gap began; otherwise NULL.
+--   drain_id    BIGINT       event_id of the blocking call of that thread during which the gap began; NULL if there is none.
 --   drain_name  VARCHAR      Name of that call.
 --   in_steps    BIGINT[]     Steps that contain the part, which may overlap; [NULL] in a trace without steps.
 WITH
@@ -64,7 +64,7 @@ WITH
             g.class IN ('computation', 'communication', 'memory')
             AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    -- Of simultaneous starts, take the first one in the sweep.
+    -- Of operations that start simultaneously, take the first one in the sweep.
     _behind AS (
         SELECT
             c.run, c.rank, c.span, c.ts,
@@ -79,7 +79,7 @@ WITH
         FROM _ops AS o
         GROUP BY o.run, o.rank, o.span
     ),
-    -- A cut has the launch of the next operation; after the last operation, the thread of the last launch.
+    -- A cut gets the launch of the next operation; a cut after the last operation gets the thread of the last launch.
     _marks AS (
         SELECT o.run, o.rank, o.span, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end, 0 AS change FROM _ops AS o
         UNION ALL

@@ -1,7 +1,7 @@
 -- Host activity in each idle interval of a device, on the thread that launches the next operation: stretches with
 -- their cause.
 --
--- The stretches of a part sum to it. idle_causes documents the causes.
+-- The stretches of a part sum to its length. See the idle_causes analysis for the causes.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.idle_reasons(
 --   event_id  BIGINT       Event to inspect in the longest gap; NULL if unknown.
 --   cause     VARCHAR      Cause of the idle time: data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
 --   relation  VARCHAR      Relation to the idle time: cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
---   name      VARCHAR      Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   name      VARCHAR      Name of the host activity, chosen by level; NULL if none was open or the device is the cause.
 --   call      VARCHAR      Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module    VARCHAR      Class of the innermost nn.Module; NULL if none or not recorded.
 WITH

@@ -1,4 +1,4 @@
--- Idle time of selected causes on each rank next to its step time: the input of a rule of advice.
+-- Idle time of selected causes on each rank next to its step time: the input of an advice rule.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Pairs of intervals in the same lane of which one encloses the other.
+-- Pairs of intervals in the same lane, one of which encloses the other.
 --
 -- Time is divided into 4,096 cells. An enclosing interval covers at most 24 nodes of the binary tree over the cells,
 -- and an enclosed interval starts in 13 nodes. An equality join finds the pairs. The work grows with the intervals

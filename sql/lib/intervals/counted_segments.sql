@@ -1,7 +1,7 @@
--- Number of running pieces of each sort between consecutive changes, from a sweep over the pieces of each rank.
+-- Number of running pieces of each kind between consecutive changes, from a sweep over the pieces of each rank.
 --
--- Sorts are counters packed into one number, with units 1, 2^13, 2^26 and 2^39: a running sum of integers below 2^53
--- is exact. Time in two windows counts twice, as in the parts of overlapping steps.
+-- The counters of all kinds are packed into one number, with units 1, 2^13, 2^26 and 2^39: a running sum of integers
+-- below 2^53 is exact. Time in two windows counts twice, as in the parts of overlapping steps.
 --
 -- Status: stable
 -- Since: 0.1

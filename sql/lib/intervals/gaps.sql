@@ -1,4 +1,4 @@
--- Time between the intervals of a lane in which none is running.
+-- Gaps between the intervals of a lane, during which no interval of the lane is running.
 --
 -- Time before the first and after the last interval is excluded; touching intervals leave no gap.
 --

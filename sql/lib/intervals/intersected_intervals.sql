@@ -1,14 +1,14 @@
 -- Intersection of two sets of intervals, lane by lane.
 --
--- A sweep over all starts and ends with one counter per side. It needs no range join, so its cost is that of a sort
--- for any overlap of the intervals. Touching pieces are merged.
+-- A sweep over all starts and ends with one counter per set. It needs no range join, so it costs as much as a sort,
+-- however the intervals overlap. Touching pieces are merged.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.intersected_intervals(
     -- Name of a relation with lane, ts, dur.
     left_spans,
-    -- Name of another relation with the same columns and type of lane.
+    -- Name of a second relation with the same columns and type of lane.
     right_spans
 ) AS TABLE
 -- Columns:

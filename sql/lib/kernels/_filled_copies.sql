@@ -31,7 +31,7 @@ WITH
             AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY ALL
     ),
-    -- aten::to, aten::_to_copy, aten::copy_; older versions do not have the second.
+    -- aten::to, aten::_to_copy, aten::copy_; older versions do not have aten::_to_copy.
     _roots AS MATERIALIZED (
         SELECT
             c.run, c.rank, c.pid, c.tid, c.input_dims, c.device_ns,
@@ -63,7 +63,7 @@ WITH
         FROM cpu_ops AS c
         SEMI JOIN _pairs AS p ON p.run = c.run AND p.rank = c.rank AND p.tid = c.tid
     )
--- The latest start is the innermost of the operators that ran last.
+-- The operator with the latest start is the innermost of the operators that ran last.
 SELECT p.run, p.rank, p.name, p.ts, p.end_ts - p.ts AS dur, p.device_ns, p.event_id
 FROM _pairs AS p
 ASOF JOIN _on_threads AS l ON l.run = p.run AND l.rank = p.rank AND l.pid = p.pid AND l.tid = p.tid AND p.root_ts > l.ts

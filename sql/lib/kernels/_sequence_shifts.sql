@@ -1,16 +1,17 @@
--- Shift between each rank's sequence of a channel and that of the reference rank.
+-- Shift between each rank's sequence of collectives in a channel and that of the reference rank.
 --
 -- Captures start at different times, so leading collectives are missing on some ranks. All ranks leave a collective
 -- together, so the gaps between successive ends are equal on all ranks, regardless of clock offsets and drift. The
 -- reference is the rank with the most items.
 --
 -- On each other rank, at most 64 evenly spaced items are compared with the reference at each shift around the shift
--- that the clocks suggest. The search covers the median position by time, plus 20 ms of usual gaps and 8 positions to
+-- that the clocks suggest. The search covers the median position by time, plus 20 ms of usual gaps and 8 positions on
 -- either side, at most 400. The score is the mean of ln(1 + difference of the gaps / 500 ns) in thousandths. It works
 -- like a vote: a gap that disagrees by 10 us counts about as much as one by 10 ms. A transient or a hole therefore
--- does not outweigh the many gaps that agree. Shifts are excluded if their overlap is less than half of the largest,
--- or if more kernels differ in function. Among the shifts within 500 of the best score, a shift of 0 wins if both
--- ranks have the same number of items. Otherwise, the one with the smallest clock change wins.
+-- does not outweigh the many gaps that agree. Shifts are excluded if their overlap is less than half of the largest
+-- overlap, or if the share of kernels that differ in function exceeds the smallest share by more than 2 %. Among the
+-- shifts within 500 of the best score, a shift of 0 wins if both ranks have the same number of items. Otherwise, the
+-- shift with the smallest clock change wins.
 --
 -- Status: stable
 -- Since: 0.1
@@ -33,8 +34,8 @@ WITH
         FROM query_table(items) AS i
         GROUP BY i.lane_id
     ),
-    -- Channel and position packed into one number: for a join on two, the engine may first form all pairs of a
-    -- channel.
+    -- Channel and position are packed into one number: for a join on two columns, the engine may first form all pairs
+    -- of a channel.
     _ref_items AS MATERIALIZED (
         SELECT i.lane_id, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id
         FROM query_table(items) AS i
@@ -47,7 +48,7 @@ WITH
         -- Evenly spaced items: the floor of position * 64 / n changes.
         WHERE i.n <= 64 OR i.position = 0 OR (i.position * 64) // i.n <> ((i.position - 1) * 64) // i.n
     ),
-    -- In sort order, the last reference item before an anchor is a running maximum.
+    -- In sort order, the last reference item before an anchor is given by a running maximum.
     _sorted AS (
         SELECT a.lane_id, a.rank, a.position, a.end_ts, NULL::BIGINT AS ref_position FROM _anchors AS a
         UNION ALL
@@ -115,7 +116,7 @@ WITH
             ORDER BY r.shift = 0 AND r.is_as_long DESC, abs(r.rough_offset), abs(r.shift), r.shift
         ) = 1
     ),
-    -- The best score belongs to the best other shift, unless it is that of the selected one.
+    -- Best score of all shifts except the selected one.
     _others AS (
         SELECT r.lane_id, r.rank, c.shift, min(r.score) AS next_score
         FROM _ranked AS r

@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
 --   rank           INTEGER         Rank of the process.
 --   device         BIGINT          Device number.
 --   name           VARCHAR         Kind of copy.
---   ts             BIGINT [ns]     Time of the change since the run's first event.
+--   ts             BIGINT [ns]     Time of the change, relative to the run's first event.
 --   dur            BIGINT [ns]     Time to the next change; NULL after the last change.
 --   running_count  BIGINT [count]  Number of copies running after the change.
 --   recorded_rate  BIGINT [1]      Sum of their recorded bandwidth [bytes/s]; NULL if not recorded.

@@ -1,9 +1,9 @@
 -- Contribution of each copy and memset to the bandwidth of its kind, in whole bytes per second.
 --
--- Integers sum up and return exactly to zero; doubles leave residues. The kind is only the direction, whatever the
--- vendor calls it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or Memcpy Unknown. Traces with whole microseconds
--- record a short copy with a duration of 0: the caller specifies the duration to use instead. A rate that 64 bits
--- cannot represent is unknown.
+-- Integers sum up and return exactly to zero; doubles leave residues. The kind is only the direction, independent of
+-- the vendor's name for it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or Memcpy Unknown. Traces in whole
+-- microseconds record a short copy with a duration of 0; the caller specifies the duration to use instead. A rate
+-- that 64 bits cannot represent is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO lib.copy_rates(
 --   bytes              BIGINT [bytes]  Bytes copied or set.
 --   recorded_rate      BIGINT [1]      Recorded bandwidth [bytes/s]; NULL if not recorded.
 --   computed_rate      BIGINT [1]      bytes / dur [bytes/s]; NULL if the bytes are not recorded.
---   has_zero_duration  BOOLEAN         Whether it was recorded with a duration of 0.
+--   has_zero_duration  BOOLEAN         Whether the copy was recorded with a duration of 0.
 WITH
     _copies AS (
         SELECT

@@ -1,6 +1,6 @@
 -- Qualified name in a mangled C++ name, without template arguments and parameters.
 --
--- Parts of the name follow their length: _ZN7cutlass6KernelI… is cutlass::Kernel. The expressions are compiled for
+-- Each part of the name follows its length: _ZN7cutlass6KernelI… is cutlass::Kernel. The expressions are compiled for
 -- each row, so call it once per distinct name.
 --
 -- Status: stable
@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib.demangled_name(
 CASE
     WHEN NOT regexp_matches(mangled, '^_ZN?K?[0-9]') THEN mangled
     ELSE
-        -- The result so far, followed by | and the text still to parse.
+        -- The result so far, followed by | and the remaining string.
         replace(
             regexp_extract(
                 list_reduce(

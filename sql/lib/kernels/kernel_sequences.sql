@@ -1,7 +1,7 @@
 -- Operations launched by each call, in order of start on the device: one row per call.
 --
--- The analysis takes the outermost events of a thread whose name contains a text: operators, annotations, runtime and
--- Python calls. A call has the operations that its thread launched during the call, including copies and memsets;
+-- Calls are the outermost events of a thread whose name contains the given string: operators, annotations, runtime
+-- and Python calls. A call has the operations that its thread launched during the call, including copies and memsets;
 -- calls with fewer than min_pattern_len operations have no row.
 --
 -- Status: stable

@@ -3,7 +3,7 @@
 -- There are three sources: stacks in the event itself (inductor_trace_handler of PyTorch 2.14), which are exact for the
 -- single launch; the table compiled_kernels by kernel name; and the same table by the name of the launching operator, for
 -- AOTInductor's calls of libraries (aoti_torch_cuda_mm_out). Names are compared unchanged, so kernels of the same name
--- from several graphs have the lines of all of them. In each stack, the innermost frame outside PyTorch counts.
+-- from several graphs have the lines of all these graphs. In each stack, the innermost frame outside PyTorch counts.
 --
 -- Status: experimental
 -- Since: 0.1

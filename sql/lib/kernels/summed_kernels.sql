@@ -1,4 +1,4 @@
--- Device operations with selected names on each rank next to its step time: the input of a rule of advice.
+-- Device operations with selected names on each rank next to its step time: the input of an advice rule.
 --
 -- Status: experimental
 -- Since: 0.1

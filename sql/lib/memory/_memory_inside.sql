@@ -1,7 +1,7 @@
 -- Memory allocated minus freed during each call, on any thread.
 --
--- Both ends of the call are inclusive. Freed bytes are negative, so a call that frees more than it allocates is
--- negative.
+-- Events at the start and end of the call are included. Freed bytes are negative, so the result is negative for a
+-- call that frees more than it allocates.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,8 +1,8 @@
--- Memory blocks: each allocation with its free, as far as the recording contains both.
+-- Memory blocks: each allocation with its free, if the recording contains both.
 --
 -- Addresses are reused, so a free belongs to the previous allocation at its address. Inconsistent events (two
--- allocations or two frees in a row, a free of another size) become two blocks with one end lost each; nothing is
--- guessed. Each event is in exactly one block.
+-- allocations or two frees in a row, a free of a different size) become two blocks, each with one end missing;
+-- nothing is guessed. Each event is in exactly one block.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,9 +22,9 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   bytes          BIGINT [bytes]  Size of the block.
 --   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (the matching allocation or free was lost, or there is no address).
 --   allocation_id  BIGINT          event_id of the allocation; NULL if not in the trace.
---   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
+--   allocated_ts   BIGINT [ns]     Time of the allocation, relative to the run's first event; NULL if not in the trace.
 --   free_id        BIGINT          event_id of the free; NULL if not in the trace.
---   freed_ts       BIGINT [ns]     Time of the free since the run's first event; NULL if not in the trace.
+--   freed_ts       BIGINT [ns]     Time of the free, relative to the run's first event; NULL if not in the trace.
 --   op_id          BIGINT          event_id of the innermost operator that encloses the allocation; NULL if none or not in the trace, as in the following columns.
 --   annotation_id  BIGINT          event_id of the innermost user annotation that encloses the allocation.
 --   module_id      BIGINT          event_id of the innermost nn.Module call that encloses the allocation.
@@ -32,11 +32,11 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   step           BIGINT          Profiler step of the allocation.
 --   free_op_id     BIGINT          event_id of the innermost operator that encloses the free.
 --   position       BIGINT [1]      Position of the allocation (otherwise of the free) among memory events with the same time.
---   gone_ts        BIGINT [ns]     Time of the next event at its address, after which the block no longer exists; NULL if there is none.
+--   gone_ts        BIGINT [ns]     Time of the next event at the block's address, after which the block no longer exists; NULL if there is none.
 --   gone_position  BIGINT [1]      Position of that event among memory events with the same time.
 --   gone_id        BIGINT          event_id of that event.
 WITH
-    -- One small number for four keys: a window over text keys takes twice as long.
+    -- One small number replaces the keys: a window over string keys takes twice as long.
     _lanes AS MATERIALIZED (
         SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.span, d.device_type, d.device)::INTEGER AS lane
         FROM (

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.memory_peaks(
 --   step                  BIGINT          Profiler step; NULL without by_step, and outside steps.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL if totals are not recorded.
 --   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL if nothing is reserved, as on the host.
---   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, since the run's first event.
+--   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, relative to the run's first event.
 --   peak_id               BIGINT          event_id of that memory event.
 --   peak_position         BIGINT [1]      Position of that event among memory events with the same time, by profiler_event_index.
 --   before_bytes          BIGINT [bytes]  Allocated total before the first event in scope.

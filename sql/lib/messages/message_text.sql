@@ -6,8 +6,8 @@
 --   time   3.0 s, 12.4 ms, 870.0 µs or 15 ns, from ns
 --   bytes  79.6 GB, 4.2 MB, 1.5 kB or 12 B
 --   ratio  1.73
--- and a choice of two texts, {gap_count:gap|gaps}: the first for 1 and true, the second for everything else. The
--- choice may be empty. A field that is NULL or missing is unknown, and a template that is NULL has no sentence.
+-- and a choice of two strings, {gap_count:gap|gaps}: the first for 1 and true, the second for everything else. Each
+-- string may be empty. A field that is NULL or missing is shown as unknown. A NULL template has no sentence.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.message_text(
     -- Fields of lib.message.
     fields
 ) AS
--- Returns: VARCHAR  Text of the message.
+-- Returns: VARCHAR  Sentence of the message; NULL if the template is NULL.
 list_aggregate(
     list_transform(
         list_transform(

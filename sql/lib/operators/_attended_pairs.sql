@@ -1,4 +1,4 @@
--- Number of query-key pairs that an attention computes.
+-- Number of query-key pairs that attention computes.
 --
 -- The last query is aligned with the last key. For causal attention, right_window is 0: no key after the query.
 --

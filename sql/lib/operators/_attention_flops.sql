@@ -1,7 +1,7 @@
--- Floating-point operations of an attention: scores and weighted values, without the softmax.
+-- Floating-point operations of attention: scores and weighted values, without the softmax.
 --
--- The backward pass of fused attention has five products instead of two, because it recomputes the scores. A causal
--- attention counts only the query-key pairs that it computes: about half.
+-- The backward pass of fused attention has five products instead of two, because it recomputes the scores. For causal
+-- attention, only the computed query-key pairs count: about half.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._attention_flops(
     head_dim,
     -- Head dimension of values.
     value_dim,
-    -- Whether it is the backward pass.
+    -- Whether to count the backward pass.
     is_backward := false
 ) AS
 -- Returns: BIGINT [1]  Operations, two per multiply-add.

@@ -1,4 +1,4 @@
--- Input shapes as shown by torch's profiler, in which a list of tensors has none.
+-- Input shapes as torch's profiler shows them: without shapes for a list of tensors.
 --
 -- Status: stable
 -- Since: 0.1

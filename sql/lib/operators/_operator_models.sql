@@ -1,7 +1,7 @@
 -- Formula for the work of each operator, and the positions of its inputs among the arguments.
 --
 -- Positions count from 0 as in the operator's signature; -1: none. No name has two formulas. A wrapper usually calls
--- another operator that does the work; it counts only if it launches a kernel of its own.
+-- another operator that does the work; the wrapper counts only if it launches a kernel of its own.
 --
 -- Status: stable
 -- Since: 0.1
@@ -10,13 +10,13 @@ CREATE OR REPLACE MACRO lib._operator_models(
     named_ops
 ) AS TABLE
 -- Columns:
---   name        VARCHAR   Distinct operator names; those without a formula have no row.
+--   name        VARCHAR   Distinct operator names; names without a formula have no row.
 --   model       VARCHAR   Formula: gemm, conv, attention, norm, softmax, elementwise, reduce, index, ….
 --   variant     VARCHAR   Variant of the formula.
 --   positions   BIGINT[]  Positions of the required arguments; their meaning depends on the formula.
---   is_wrapper  BOOLEAN   Whether it usually calls another operator that does the work.
+--   is_wrapper  BOOLEAN   Whether the operator usually calls another operator that does the work.
 WITH
-    -- Names are listed: one expression per formula would be compiled for each name, at 5 µs.
+    -- Names are listed, because one regular expression per formula would be compiled for each name, at 5 µs each.
     _models(namespace, names, model, variant, positions, is_wrapper) AS (
         VALUES
             -- Positions: a, b, addend, output type, factor of the addend.
@@ -107,7 +107,7 @@ SELECT n.name AS name, m.model AS model, m.variant AS variant, m.positions::BIGI
 FROM _names AS n
 JOIN _named_models AS m ON m.name = n.name
 UNION ALL
--- Compiler-generated code: unknown, but no matrix product.
+-- Compiler-generated code: its work is unknown, but it contains no matrix product.
 SELECT n.name, 'fused', '', []::BIGINT[], false
 FROM _names AS n
 WHERE regexp_full_match(n.name, 'triton_(poi|red|per|for)_.*')

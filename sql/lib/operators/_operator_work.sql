@@ -1,11 +1,11 @@
 -- Work of operators for their inputs: floating-point operations, and bytes to move.
 --
 -- Bytes assume perfect caches: every input is read once and every output written once. Output shapes follow from the
--- inputs. Operations are those of lib.gemm_flops, conv_flops, attention_flops and vector_flops; integer operations do
--- not count. Work is NULL if it depends on data that is not recorded. Examples are the lengths of packed sequences,
--- usually the sizes of groups, and the types in a list of tensors. It is also NULL for compiler-generated code, which
--- may read only a part of an argument. Sizes are doubles, exact up to 2^53, because a trace may contain any numbers:
--- work beyond 64 bits is NULL.
+-- inputs. Floating-point operations are counted as in lib.gemm_flops, conv_flops, attention_flops and vector_flops;
+-- integer operations do not count. Work is NULL if it depends on data that is not recorded. Examples are the lengths
+-- of packed sequences, the types in a list of tensors and, usually, the sizes of groups. Work is also NULL for
+-- compiler-generated code, which may read only a part of an argument. Because a trace may contain any numbers, sizes
+-- are doubles, exact up to 2^53, and work beyond 64 bits is NULL.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,8 +16,8 @@ CREATE OR REPLACE MACRO lib._operator_work(
 -- Columns:
 --   call_id      BIGINT          Id of the call; calls without a formula have no row.
 --   model        VARCHAR         Name of the formula.
---   is_matrix    BOOLEAN         Whether it consists of matrix products: GEMM, convolution, attention.
---   is_wrapper   BOOLEAN         Whether it usually calls another operator that does the work.
+--   is_matrix    BOOLEAN         Whether the call consists of matrix products: GEMM, convolution, attention.
+--   is_wrapper   BOOLEAN         Whether the operator usually calls another operator that does the work.
 --   elem_type    VARCHAR         Data type of the computation: double, float, c10::BFloat16, …; NULL: unknown.
 --   flops        BIGINT [1]      Floating-point operations; NULL: unknown.
 --   moved_bytes  BIGINT [bytes]  Bytes read and written; NULL: unknown.
@@ -35,7 +35,7 @@ WITH
         FROM query_table(call_items) AS i
         JOIN _models AS m ON m.name = i.name
     ),
-    -- Shorter lists are NULL beyond their end. A list of tensors, with nested sizes, is not a tensor.
+    -- Shorter lists are NULL beyond their end. A list of tensors has nested sizes and is not treated as a tensor.
     _inputs AS (
         SELECT
             p.*,
@@ -164,7 +164,7 @@ WITH
                 WHEN s.scalars[s.positions[2] + 1] IN ('False', '0') THEN false
             END AS is_causal,
             starts_with(s.name, 'aten::') AND coalesce(s.scalars[s.positions[2] + 1] <> '2', true) AS is_top_left,
-            -- Packed sequences of different lengths, which are in a tensor.
+            -- Packed sequences, whose different lengths are in a tensor.
             s.positions[3] >= 0 AND coalesce(len(s.dims[s.positions[3] + 1]) > 0, false) AS is_packed,
             CASE WHEN s.positions[4] >= 0 THEN TRY_CAST(s.scalars[s.positions[4] + 1] AS BIGINT) END AS left_window,
             CASE WHEN s.positions[5] >= 0 THEN TRY_CAST(s.scalars[s.positions[5] + 1] AS BIGINT) END AS right_window,

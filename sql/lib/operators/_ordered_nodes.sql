@@ -1,8 +1,9 @@
--- Nodes of execution traces with the event at the same position on the thread, for nodes whose ids number other calls.
+-- Nodes of execution traces with the event at the same position on the thread, for nodes whose ids do not match those
+-- of the trace.
 --
 -- The nodes of a thread are consecutive calls. Nodes and events with the same name and autograd sequence number show how many
--- events are before the first node: most of these pairs must agree. A thread of which fewer than half of the nodes have the
--- name of their event is excluded, because the trace belongs to another program.
+-- events are before the first node: most of these pairs must agree. A thread is excluded if fewer than half of its nodes have
+-- the name of their event, because the trace belongs to a different program.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,7 +17,7 @@ CREATE OR REPLACE MACRO lib._ordered_nodes(
 --   run       VARCHAR  Run name.
 --   rank      INTEGER  Rank of the process.
 --   node_id   BIGINT   Node, in et_nodes.
---   event_id  BIGINT   event_id of the event at the node's position; NULL if that event has another name.
+--   event_id  BIGINT   event_id of the event at the node's position; NULL if that event has a different name.
 WITH
     _calls AS MATERIALIZED (
         SELECT
@@ -57,7 +58,7 @@ WITH
         FROM _votes AS v
         JOIN _anchored AS a ON a.run = v.run AND a.rank = v.rank AND a.thread_number = v.thread_number
         WHERE 2 * v.vote_count > a.anchor_count
-        -- A tie between positions is not decided.
+        -- A thread with a tie between positions is excluded.
         QUALIFY
             v.vote_count = max(v.vote_count) OVER (PARTITION BY v.run, v.rank, v.thread_number)
             AND count(*) OVER (PARTITION BY v.run, v.rank, v.thread_number, v.vote_count) = 1

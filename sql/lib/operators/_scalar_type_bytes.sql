@@ -1,10 +1,10 @@
--- Element size of a data type by the number that torch records for a type argument.
+-- Element size of a data type, given the number that torch records for a type argument.
 --
 -- Status: stable
 -- Since: 0.1
 -- Reference: c10/core/ScalarType.h
 CREATE OR REPLACE MACRO lib._scalar_type_bytes(
-    -- Number of the type as text.
+    -- Number of the type as a string.
     type_number
 ) AS
 -- Returns: INTEGER [bytes]  Size of an element; NULL for an unknown or missing number.

@@ -1,6 +1,6 @@
 -- Operations whose count characterizes a job: kind and names.
 --
--- Names are those of the outermost or innermost event of one operation, so no operation counts twice.
+-- Each name is that of the outermost or innermost event of an operation, so no operation counts twice.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib._special_operator_kinds(
     named_ops
 ) AS TABLE
 -- Columns:
---   name        VARCHAR  Distinct names; names of no kind have no row.
+--   name        VARCHAR  Distinct names; names that match no kind have no row.
 --   kind        VARCHAR  Kind of operation.
 --   about_code  VARCHAR  Code of the message in the table messages that explains the count.
 SELECT n.name AS name, v.kind AS kind, v.about_code AS about_code

@@ -1,7 +1,7 @@
 -- Floating-point operations of elementwise computations: normalization, softmax, sums and others.
 --
--- Additions, multiplications, divisions, comparisons and functions such as exp count one each. Kernels that recompute
--- intermediate values do more. The cost of such operations is determined by the bytes that they move.
+-- Additions, multiplications, divisions, comparisons and functions such as exp count as one operation each. Kernels
+-- that recompute intermediate values do more. The cost of such operations is determined by the bytes that they move.
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib._vector_flops(
     -- Elements of the input; for elementwise operations, of the output.
     elements
 ) AS
--- Returns: BIGINT [1]  Operations; NULL for another kind.
+-- Returns: BIGINT [1]  Operations; NULL for any other kind.
 TRY_CAST(elements::DOUBLE * CASE op_kind
     WHEN 'elementwise' THEN 1
     WHEN 'reduce' THEN 1

@@ -1,7 +1,7 @@
--- Device activity in scope, with its launching operator and kind of work.
+-- Device activity in scope, with the launching operator and kind of work.
 --
--- The category comes from the operator, or from the kernel name if the operator does not show it. For communication,
--- it comes from the class.
+-- The category comes from the operator, or from the kernel name if the operator does not show the category. For
+-- communication, the category comes from the class.
 --
 -- Status: stable
 -- Since: 0.1
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   category         VARCHAR      Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   category_source  VARCHAR      Source of the category: class, operator, kernel (its name) or none.
 --   kernel_category  VARCHAR      Category by the kernel's own name; NULL if no rule matches.
---   ts               BIGINT [ns]  Start since the run's first event.
+--   ts               BIGINT [ns]  Start, relative to the run's first event.
 --   dur              BIGINT [ns]  Duration.
 WITH
     _launched AS MATERIALIZED (

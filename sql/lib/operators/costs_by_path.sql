@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib.costs_by_path(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   path          UBIGINT[]       Hashes of the names, outermost first (see lib.path_names); empty if no shown name encloses it.
+--   path          UBIGINT[]       Hashes of the names, outermost first (see lib.path_names); empty for cost that no shown name encloses.
 --   beginnings    UBIGINT[]       For each name of the path, a hash of all names up to it.
 --   call_count    BIGINT [count]  Number of events with the last name.
 --   host_ns       BIGINT [ns]     Host self time, including hidden callees.
@@ -49,7 +49,8 @@ WITH RECURSIVE
     _recorded AS MATERIALIZED (
         SELECT DISTINCT c.lane, c.recorded, c.stack_id FROM _costs AS c WHERE c.recorded IS NOT NULL
     ),
-    -- Recorded frames are placed above each stack that they were recorded for, and above the stacks below it.
+    -- Recorded frames are placed above each stack for which they were recorded, and above the stacks below that
+    -- stack.
     _below(lane, recorded, stack_id) AS (
         SELECT r.lane, r.recorded, r.stack_id FROM _recorded AS r
         UNION

@@ -1,10 +1,10 @@
 -- Nodes of execution traces, each with its event in the trace of the same rank, or why there is none.
 --
--- A node belongs to the event with the same record function id and name. Traces have the id as "Record function id";
--- older traces only have "External id", which may be numbered differently, as are the nodes of another run. If fewer
--- than half of the nodes whose id is in the trace have the name of that event, equal names are chance, and no node is
--- joined by its id. Such nodes are joined by lib._ordered_nodes, if autograd's sequence numbers show where the nodes
--- begin.
+-- A node belongs to the event with the same record function id and name. Traces contain the id as "Record function
+-- id"; older traces contain only "External id", which may be numbered differently. Nodes of a different run are
+-- numbered differently, too. If fewer than half of the nodes whose id is in the trace have the name of the event with
+-- that id, equal names are coincidence, and no node is joined by its id. Instead, lib._ordered_nodes joins the nodes,
+-- if autograd's sequence numbers show where they begin.
 --
 -- Status: experimental
 -- Since: 0.1

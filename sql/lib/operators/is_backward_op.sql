@@ -8,7 +8,7 @@ CREATE OR REPLACE MACRO lib.is_backward_op(
     -- Forward operator that it belongs to; NULL if unknown.
     forward_id
 ) AS
--- Returns: BOOLEAN  Whether it belongs to the backward pass.
+-- Returns: BOOLEAN  Whether the operator belongs to the backward pass.
 forward_id IS NOT NULL
 OR contains(op_name, 'Backward')
 OR starts_with(op_name, 'autograd::engine::evaluate_function: ')

@@ -1,7 +1,7 @@
--- Matrix products of each step: their operations, and the time at the peak rate of their data types.
+-- Matrix products of each step: their operations, and their time at the peak rate of their data types.
 --
--- Covers GEMM, convolution and attention. For each kernel, its matrix operations are known, or there is a reason why
--- not; steps have one row per reason, and one for everything known.
+-- Covers GEMM, convolution and attention. For each kernel, either its matrix operations are known, or there is a
+-- reason why they are unknown. Each step has one row per reason, and one row for everything that is known.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
 -- Operator calls on the device, one row each: kernel time, required work, and roofline time.
 --
 -- Only kernels of class computation are included. Kernels without an operator, or of operators without a formula,
--- also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix product. Float
--- is computed as TF32 if the kernel name shows it; if the name shows neither on a device with TF32, the peak is
--- unknown.
+-- also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix product.
+-- Products of floats count as TF32 if the kernel name shows TF32. If the name shows neither TF32 nor single precision
+-- on a device with TF32, the peak is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   kernel_count  BIGINT [count]    Number of kernels.
 --   device_ns     BIGINT [ns]       Total duration of these device operations.
 --   has_products  BOOLEAN           Whether the name of a kernel shows matrix products or attention.
---   is_matrix     BOOLEAN           Whether it consists of matrix products (GEMM, convolution, attention); NULL: unknown.
+--   is_matrix     BOOLEAN           Whether the call consists of matrix products (GEMM, convolution, attention); NULL: unknown.
 --   math_type     VARCHAR           Arithmetic type: bf16, tf32, fp32_vector, …; NULL: unknown.
 --   flops         BIGINT [1]        Floating-point operations; NULL: unknown.
 --   moved_bytes   BIGINT [bytes]    Bytes read and written; NULL: unknown.

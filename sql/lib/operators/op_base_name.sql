@@ -3,10 +3,10 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.op_base_name(
-    -- Recorded name: aten::add.Tensor, ProfilerStep#3.
+    -- Recorded name, such as aten::add.Tensor or ProfilerStep#3.
     op_name
 ) AS
--- Returns: VARCHAR  aten::add, ProfilerStep*; other names unchanged.
+-- Returns: VARCHAR  Name, such as aten::add or ProfilerStep*; other names unchanged.
 CASE
     WHEN starts_with(op_name, 'ProfilerStep#') THEN 'ProfilerStep*'
     WHEN contains(op_name, '.') THEN regexp_replace(op_name, '^(\w+::\w+)\.\w+$', '\1')

@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.operators_around(
 --   operator_end_ts   BIGINT [ns]  End of the reported operator.
 --   outer_end_ts      BIGINT [ns]  End of the outermost enclosing operator, or of the operator itself.
 --   outer_name        VARCHAR      Name of that operator without overload.
---   is_backward       BOOLEAN      Whether it runs in the backward pass.
+--   is_backward       BOOLEAN      Whether the operator runs in the backward pass.
 --   forward_module_id BIGINT       event_id of the nn.Module call of its forward operator; NULL if unknown.
 --   forward_stack_id  BIGINT       Stack of its forward operator; NULL if unknown.
 WITH RECURSIVE

@@ -1,5 +1,5 @@
--- Roofline time: lower bound of the time for some work if a device computes and moves data at its peak rates
--- concurrently.
+-- Roofline time: lower bound on the time for given work if a device computes and moves data concurrently, both at
+-- peak rates.
 --
 -- Status: stable
 -- Since: 0.1

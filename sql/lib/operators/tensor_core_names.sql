@@ -1,4 +1,4 @@
--- Whether kernels run on tensor cores, by their names and the table tensor_core_kernels, evaluated once per distinct
+-- Whether kernels run on tensor cores, derived from their names with the table tensor_core_kernels, once per distinct
 -- name.
 --
 -- Status: stable

@@ -1,9 +1,9 @@
 -- Device activity that no operator launched, labelled with the operator of its capture, as a graph replay or as
 -- [no operator].
 --
--- A replay is a single call that starts many kernels; the operators that put them into the graph ran during its
--- capture, and are known if the trace was ingested with it (graph_matches). A replay launched by an operator belongs to
--- the operator. Kernels without a launch in the trace have no operator.
+-- A replay is a single call that starts many kernels. The operators that put the kernels into the graph ran during its
+-- capture, and are known if the trace was ingested with the capture (graph_matches). A replay launched by an operator
+-- belongs to the operator. Kernels without a launch in the trace have no operator.
 --
 -- Status: stable
 -- Since: 0.1

@@ -4,8 +4,8 @@
 -- The window is selected by annotation name, or is the whole trace. Device copies of annotations do not count as
 -- instances (HTA counts them, Q50), and events of zero duration are kept (HTA drops them, Q51). As in HTA, a device
 -- operation without a launch in the window is excluded. A call waits (is_blocking) if its name is that of a waiting
--- call of any vendor, or if the copy that it launched had ended when it returned. Device times are on the host clock
--- (lib.device_clock_skew): recorded time minus the skew, and not before the launching call starts.
+-- call of any vendor, or if it launched a copy that had ended when the call returned. Device times are on the host
+-- clock (lib.device_clock_skew): recorded time minus the skew, and not before the launching call starts.
 --
 -- Status: stable
 -- Since: 0.1
@@ -35,11 +35,11 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
 --   kind         VARCHAR          Kind of the event: operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
 --   ts           BIGINT [ns]      Start on the host clock.
---   dur          BIGINT [ns]      Duration; 0 if a negative one is recorded.
+--   dur          BIGINT [ns]      Duration; 0 if the recorded duration is negative.
 --   pid          BIGINT           Process id of a host event.
 --   tid          BIGINT           Thread id of a host event.
 --   depth        INTEGER [count]  Number of events that enclose a host event.
---   parent_id    BIGINT           event_id of the innermost of them.
+--   parent_id    BIGINT           event_id of the innermost event that encloses a host event.
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
 --   launch_id    BIGINT           event_id of the call that launched the device operation.

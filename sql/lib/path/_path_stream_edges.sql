@@ -36,8 +36,8 @@ WITH
         WHERE s.sync_ts IS NOT NULL
         GROUP BY s.run, s.rank, s.end_event_id
     ),
-    -- Predecessors of each operation on its stream: the operation that ended last and, if it starts while the
-    -- previous one still runs (programmatic launches, graph branches), the previous one.
+    -- Predecessors of each operation on its stream: the operation that ended last and, if the operation starts while
+    -- the previous one still runs (programmatic launches, graph branches), the previous one.
     _successions AS MATERIALIZED (
         SELECT o.*, p.event_id AS ended_id, p.end_node_id AS ended_node_id, p.end_ts AS ended_ts
         FROM (
@@ -51,7 +51,8 @@ WITH
         ASOF LEFT JOIN query_table(device_ops) AS p
             ON p.run = o.run AND p.rank = o.rank AND p.span = o.span AND p.device = o.device AND p.stream = o.stream AND o.start_node_id > p.end_node_id
     ),
-    -- The operation starts after the latest of these, the launch, and waits for other streams.
+    -- An operation starts after the latest of its predecessors, its launch, and the awaited operations of other
+    -- streams.
     _starts AS (
         SELECT
             s.*, y.sync_ts,

@@ -2,8 +2,8 @@
 --
 -- A waiting stream is represented by its first operation after the wait.
 --
--- From recorded waits (enable_cuda_sync_events=True). Without records and with infer_syncs, from operations that
--- ended while a call waited.
+-- Edges come from recorded waits (enable_cuda_sync_events=True). For waits that are not recorded, infer_syncs adds
+-- edges from operations that ended while a call waited.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._path_sync_edges(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Whether to infer waits that are not recorded from the operations that ended during them.
+    -- Whether to infer unrecorded waits from the operations that ended during them.
     infer_syncs
 ) AS TABLE
 -- Columns:
@@ -34,7 +34,7 @@ WITH
         FROM query_table(path_nodes) AS n
         WHERE n.kind <> 'gpu' AND NOT n.is_start
     ),
-    -- Operations put into each stream at an instant: for a graph with many, the first to start and the last to end.
+    -- Operations put into each stream at an instant; if a graph has many, the first to start and the last to end.
     _enqueued AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.device, o.stream, o.launch_ts,
@@ -86,7 +86,8 @@ WITH
         ASOF JOIN _enqueued AS q
             ON q.run = w.run AND q.rank = w.rank AND q.span = lib.span_of(w.call_id) AND q.device = w.device AND q.stream = w.awaited_stream AND w.until_ts > q.launch_ts
     ),
-    -- Without a record: the operation that ended last while the call waited, among those launched before it.
+    -- For waits that are not recorded: of the operations launched before the call, the one that ended last while the
+    -- call waited.
     _recorded_calls AS (
         SELECT DISTINCT s.run, s.rank, s.call_id
         FROM _sync_calls AS s
@@ -104,8 +105,8 @@ WITH
         WHERE o.end_ts >= c.start_ts AND o.launch_ts < c.start_ts
     ),
     -- An unrecorded wait of a stream applies to the operation that the same thread launched next (the first to start,
-    -- if one call launches many). It waits for the last operation that had ended on the device when it started,
-    -- provided that this one is on another stream and was launched before the wait.
+    -- if one call launches many). That operation waits for the last operation that had ended on the device when it
+    -- started, provided that the awaited operation is on another stream and was launched before the wait.
     _silent_waits AS (
         SELECT c.run, c.rank, c.span, c.pid, c.tid, c.ts
         FROM runtime_calls AS c
@@ -140,7 +141,7 @@ WITH
         JOIN _calls AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.call_id
         WHERE a.what <> 'stream wait event'
         UNION ALL
-        -- A copy that had ended when its call returned.
+        -- A call waits for its copy if the copy had ended when the call returned.
         SELECT o.run, o.rank, o.end_node_id, o.returned_node_id, o.event_id, o.launch_id
         FROM query_table(device_ops) AS o
         WHERE o.is_awaited

@@ -41,7 +41,7 @@ WITH
         WHERE n.kind <> 'gpu'
         WINDOW _thread AS (PARTITION BY n.run, n.rank, lib.span_of(n.event_id), n.pid, n.tid ORDER BY n.node_id)
     ),
-    -- A recording continues where the previous one ended; the time between belongs to none.
+    -- A recording continues where the previous one ended; the time between recordings belongs to none of them.
     _seams AS (
         SELECT
             n.run, n.rank,

@@ -1,11 +1,12 @@
--- Dependencies of each node of a replay: the stream, collectives, computation and, if the host waits, the device.
+-- Dependencies of each node of a replay: on the stream, collectives, computation and, if the host waits, the device.
 --
--- Traces record launches and the order of streams, but not which stream waits for another one. These waits are
--- inferred. A collective waits for the computation launched before it, if collectives of its kind and stream never
--- start sooner and one in five starts just as it ends. The computation launched after a collective waits for it by the
--- same rule. Otherwise a collective is awaited at the position in the step at which computation mostly started just as
--- it ended. An operation that starts as soon as it is launched has waited for nothing. An operation that starts later
--- than its known dependencies was released by the last operation that ended on its rank.
+-- Traces record launches and the order of streams, but not which stream waits for which other stream. These waits are
+-- inferred. A collective waits for the computation launched before it, if collectives of its kind and stream almost
+-- never start sooner, and one in five starts just as the computation ends. The computation launched after a collective
+-- waits for the collective by the same rule, with one in twenty. Otherwise, a collective is awaited at the position in
+-- the step at which computation most often started just as the collective ended. An operation that starts as soon as
+-- it is launched has waited for nothing. An operation that starts later than its known dependencies was released by
+-- the last operation that ended on its rank.
 --
 -- A host call waits for the operation that ended last before the call returned. If a rank has no such calls, a launch after a
 -- pause of three times the usual length waited for the device, provided that everything launched before it had ended.
@@ -35,7 +36,8 @@ WITH
         FROM _operations AS o
         WINDOW line AS (PARTITION BY o.run, o.rank, o.span, o.lane_id ORDER BY o.node_id)
     ),
-    -- Calls that wait, with the operation that ended last before they returned, if it was launched before them.
+    -- Calls that wait, with the operation that ended last before the call returned, if it was launched before the
+    -- call.
     _returned AS (
         SELECT
             e.run, e.node_id, e.call_ns, last_value(e.ended_id IGNORE NULLS) OVER line AS from_id,
@@ -115,8 +117,8 @@ WITH
         JOIN _rules AS r
             ON r.run = c.run AND r.stage = c.stage AND r.lane_id = c.lane_id AND r.name_id = c.name_id
     ),
-    -- Computation with its position: the number of collectives of the step launched before it, and its number since
-    -- the last of these.
+    -- Computation with its position: the number of collectives of the step launched before it, and its number after
+    -- the last of these collectives.
     _segments AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.step, o.node_id, o.class, o.start_ns, o.end_ns, o.return_ns, o.queued_ns,
@@ -188,7 +190,7 @@ WITH
                 AND c.place = coalesce(a.awaiting_place, b.awaiting_place)
         WHERE NOT r.holds_later AND NOT r.is_send AND c.start_ns >= r.end_ns - r.tolerance_ns
     ),
-    -- When each operation could have started.
+    -- Time at which each operation could have started.
     _ready AS (
         SELECT a.run, a.node_id, max(f.end_ns) AS ready_ns
         FROM _awaits AS a
@@ -230,7 +232,7 @@ SELECT e.run, e.node_id, e.from_id, e.edge_type
 FROM _inferred AS e
 JOIN query_table(replay_nodes) AS n ON n.run = e.run AND n.node_id = e.node_id
 JOIN query_table(replay_nodes) AS f ON f.run = e.run AND f.node_id = e.from_id
--- An operation that ends later cannot be the cause.
+-- An operation that ends later cannot have released the node.
 WHERE
     CASE
         WHEN e.edge_type = 'host' THEN f.last_key_ns < n.return_ns AND f.end_ns <= n.return_ns + n.tolerance_ns

@@ -1,4 +1,4 @@
--- Ranks that the scenario no late rank makes as fast as their peers: stragglers and intermittent ones; without these, suspected ones.
+-- Ranks that the scenario "no late rank" makes as fast as their peers: stragglers and intermittent stragglers, otherwise suspects.
 --
 -- Status: experimental
 -- Since: 0.1

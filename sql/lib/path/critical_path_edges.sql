@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
     data_load_names,
     -- Whether every device operation depends on its launch, with weight 0, even without a delay edge.
     include_launch_edges,
-    -- Whether to infer waits that are not recorded from the operations that ended during them.
+    -- Whether to infer unrecorded waits from the operations that ended during them.
     infer_syncs
 ) AS TABLE
 -- Columns:

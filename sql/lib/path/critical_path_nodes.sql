@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
 --   pid          BIGINT           Process id of a host event.
 --   tid          BIGINT           Thread id of a host event.
 --   depth        INTEGER [count]  Number of events that enclose a host event.
---   parent_id    BIGINT           event_id of the innermost of them.
+--   parent_id    BIGINT           event_id of the innermost event that encloses a host event.
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
 --   launch_id    BIGINT           event_id of the call that launched the device operation.
@@ -53,8 +53,8 @@ WITH
             runs, ranks, steps, include_last_profiler_step, annotation, first_instance, last_instance, data_load_names
         ) AS e
     ),
-    -- Host events of zero duration that start together with an event that encloses them. A join instead of a window,
-    -- because most traces have few such events.
+    -- Host events of zero duration that start together with an event that encloses them. This is a join instead of a
+    -- window, because most traces have few such events.
     _inside_starts AS (
         SELECT DISTINCT z.run, z.rank, z.event_id
         FROM _events AS z
@@ -81,7 +81,7 @@ WITH
         FROM _events AS e
         LEFT JOIN _inside_starts AS i ON i.run = e.run AND i.rank = e.rank AND i.event_id = e.event_id
     ),
-    -- Number without the other columns of an event: sorting narrow rows takes a third of the time.
+    -- Number the nodes without the other columns of an event: sorting narrow rows takes a third of the time.
     _numbered AS (
         SELECT
             b.run, b.rank, b.event_id, b.is_start, b.node_ts,

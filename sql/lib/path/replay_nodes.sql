@@ -1,9 +1,10 @@
 -- Nodes of a replay: device operations with their launches, and calls in which the host waits for the device.
 --
--- Times are on the clock that all ranks share. A launch returns at the end of its call, but not after the start of its
--- operation. Nodes are numbered in time order, so dependencies have lower numbers. A computation that starts at the
--- same time as other operations counts as later by `tolerance_ns`, because some recorders round times. In a run with
--- matched collectives, ranks without matched collectives are excluded, because nothing connects them to others.
+-- Times are on the clock shared by all ranks. A launch is taken to return at the end of its call, but no later than
+-- its operation starts. Nodes are numbered in time order, so dependencies have lower numbers. A computation that
+-- starts at the same time as other operations counts as later by `tolerance_ns`, because some recorders round times.
+-- In a run with matched collectives, ranks without matched collectives are excluded, because nothing connects them to
+-- others.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -103,7 +104,7 @@ WITH
         JOIN _clocks AS c ON c.run = b.run AND c.rank = b.rank AND c.span = lib.span_of(b.event_id)
     ),
     -- If no waiting call was recorded and the host is never ahead of a busy device, launch times are ignored and the
-    -- host follows the device. Recorders that write launches so late do it on all ranks; a single such rank is
+    -- host follows the device. Recorders that write launches so late do so on all ranks; a single such rank is
     -- host-bound.
     _silent AS (
         SELECT p.run, p.rank, p.span, median(p.ahead_ns) < 50_000 AND avg(p.finds_busy::INTEGER) >= 0.3 AS follows_device

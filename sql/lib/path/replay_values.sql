@@ -1,12 +1,13 @@
 -- Duration of each node of a replay in each scenario.
 --
--- The same operation on another rank is the one with the same name, kind and number since the last collective, in the
--- same step and stage. no late rank: operations of stragglers take the median of the others, or no time if most of
--- them do not have the operation. balanced: everything takes the mean over the ranks of a stage, and idle time is only
--- removed. link at peers' speed: transfers of channels that are 1.25 times as slow as the median of their peers (same
--- collective, size and number of ranks) take as long as those. uniform: an operation takes the mean of its name over
--- all ranks and steps, a transfer the median, and idle time at most the mean. This is the ideal of "Understanding
--- stragglers in large model training using what-if analysis".
+-- Operations of different ranks correspond if they have the same name, kind and number since the last collective, in
+-- the same step and stage. In the scenario "no late rank", operations of stragglers take the median of the other
+-- ranks, or no time if most of the other ranks do not have the operation. In "balanced", operations take the mean over
+-- the ranks of a stage; host work and delays are only shortened. In "link at peers' speed", transfers of channels that
+-- take more than 1.25 times as long as the median of their peers (same collective, size and number of ranks) take as
+-- long as the median. In "uniform", an operation takes the mean of its name over all ranks and steps, a transfer the
+-- median, and host work and delays at most the mean. This is the ideal of "Understanding stragglers in large model
+-- training using what-if analysis".
 --
 -- Status: experimental
 -- Since: 0.1
@@ -22,14 +23,14 @@ CREATE OR REPLACE MACRO lib.replay_values(
 --   run              VARCHAR      Run name.
 --   node_id          BIGINT       Number of the node.
 --   is_straggler     BOOLEAN      Whether the node belongs to a straggler.
---   peer_own_ns      DOUBLE [ns]  Duration in the scenario no late rank.
+--   peer_own_ns      DOUBLE [ns]  Duration in the scenario "no late rank".
 --   peer_host_ns     DOUBLE [ns]  Host work in that scenario.
 --   peer_gap_ns      DOUBLE [ns]  Delay of an operation in that scenario.
---   mean_own_ns      DOUBLE [ns]  Duration in the scenario balanced.
+--   mean_own_ns      DOUBLE [ns]  Duration in the scenario "balanced".
 --   mean_host_ns     DOUBLE [ns]  Host work in that scenario.
 --   mean_gap_ns      DOUBLE [ns]  Delay of an operation in that scenario.
---   peer_lag_ns      DOUBLE [ns]  Time from the last start of a collective to its end, in the scenario link at peers' speed.
---   uniform_own_ns   DOUBLE [ns]  Duration in the scenario uniform.
+--   peer_lag_ns      DOUBLE [ns]  Time from the last start of a collective to its end, in the scenario "link at peers' speed".
+--   uniform_own_ns   DOUBLE [ns]  Duration in the scenario "uniform".
 --   uniform_host_ns  DOUBLE [ns]  Host work in that scenario.
 --   uniform_gap_ns   DOUBLE [ns]  Delay of an operation in that scenario.
 --   uniform_lag_ns   DOUBLE [ns]  Time from the last start of a collective to its end in that scenario.
@@ -71,7 +72,7 @@ WITH
         FROM _numbered AS n
         GROUP BY n.run, n.stage, n.step, n.segment, n.name_id, n.nth
     ),
-    -- Only for runs with stragglers.
+    -- Medians are needed only for runs with stragglers.
     _medians AS (
         SELECT
             n.run, n.stage, n.step, n.segment, n.name_id, n.nth, count(*) AS n_others, median(n.own_ns) AS own_median,

@@ -1,8 +1,8 @@
 -- Duration of each node of a replay, and its delay after its dependencies.
 --
--- The delay belongs to the launch or to the dependencies, whichever came last. If the dependencies ended last, the delay
--- after the launch is at most 1.5 µs; if the launch returned last, the delay after the dependencies is at most 1 µs.
--- Without a change, the weights reproduce every recorded time.
+-- The delay is counted from the launch or from the dependencies, whichever came last. If the dependencies ended last,
+-- the delay after the launch is at most 1.5 µs; if the launch returned last, the delay after the dependencies is at most
+-- 1 µs. Without a change, the weights reproduce every recorded time.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.replay_weights(
 --   awaited_id       BIGINT       Operation that the launch or call waits for; NULL if the host does not wait.
 --   own_ns           BIGINT [ns]  Duration of an operation.
 --   host_ns          BIGINT [ns]  Host work up to the return of the launch or call, without waiting; NULL if the launch is not in the trace.
---   after_ns         BIGINT [ns]  Time from the end of the awaited operation to the return of the call; NULL: host_ns counts from the later of both.
+--   after_ns         BIGINT [ns]  Time from the end of the awaited operation to the return of the call; NULL: host_ns counts from the later of the two.
 --   gap_ns           BIGINT [ns]  Time from the end of an operation's dependencies to its start; without dependencies and a launch, from begin_ns.
 --   launch_gap_ns    BIGINT [ns]  Time from the return of an operation's launch to its start.
 WITH

@@ -10,14 +10,14 @@ CREATE OR REPLACE MACRO lib.replayed_scenarios(
 --   run               VARCHAR         Run name.
 --   scenario          VARCHAR         Name of the scenario.
 --   position          INTEGER [1]     Position in the list of scenarios, from 1.
---   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
+--   step_ns           BIGINT [ns]     Mean host step time over the ranks, as recorded.
 --   replayed_step_ns  BIGINT [ns]     Predicted step time.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Lower end of the saving's interval, as a share of recorded_ns.
 --   saved_high_pct    DOUBLE [%]      Upper end of the saving's interval, as a share of recorded_ns.
 --   bound             VARCHAR         Kind of bound of the saving: upper or lower; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]     Total length of the recordings.
---   replayed_ns       BIGINT [ns]     The same in this scenario.
+--   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.
 --   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Ranks that take part.
 --   collective_count  BIGINT [count]  Collectives that these ranks share.

@@ -1,4 +1,4 @@
--- Time in which each rank was observed, from its host operators, runtime calls and device activity.
+-- Time during which each rank was observed, derived from its host operators, runtime calls and device activity.
 --
 -- Status: stable
 -- Since: 0.1

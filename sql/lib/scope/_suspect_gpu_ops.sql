@@ -1,5 +1,5 @@
--- Device operations that lib.scoped_gpu_ops excludes because of an impossible duration: number and recorded duration
--- per rank.
+-- Device operations that lib.scoped_gpu_ops excludes because of an impossible duration: their number and recorded
+-- duration per rank.
 --
 -- Status: stable
 -- Since: 0.1

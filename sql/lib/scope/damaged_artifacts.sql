@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.damaged_artifacts(
 -- Columns:
 --   run      VARCHAR  Run name.
 --   rank     INTEGER  Rank of the process.
---   is_dump  BOOLEAN  Whether it is a Flight Recorder dump; otherwise a memory snapshot or execution trace.
+--   is_dump  BOOLEAN  Whether the file is a Flight Recorder dump; otherwise, it is a memory snapshot or execution trace.
 --   reason   VARCHAR  Kind of file, missing part, and reason.
 SELECT q.run, q.rank, starts_with(q.reason, 'Flight Recorder dump: ') AS is_dump, q.reason
 FROM quarantine AS q

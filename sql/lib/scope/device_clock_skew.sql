@@ -2,12 +2,13 @@
 --
 -- A recorded device time is the host time plus the skew. No operation starts before the call that launches it, so the
 -- skew is at most the shortest time from a launch to its operation. No synchronization returns before the awaited
--- operations have ended, so the skew is at least the time by which they end after the call. If 0 satisfies both
--- bounds, the clocks are considered equal and the skew is 0. Otherwise it is the middle of the bounds, or the only
--- bound. A clock that drifts by a few microseconds makes the bounds cross; their middle then has the smallest error.
--- Bounds that cross by more than 100 us come from wrong links and give no skew. Three kinds of synchronization are
--- used: recorded waits for a stream or a device (enable_cuda_sync_events), and calls that wait for the device of a
--- rank with a single device. The third kind is a call that waits for a stream directly after a copy, for that copy.
+-- operations have ended, so the skew is at least the longest time by which they appear to end after the call. If 0
+-- satisfies both bounds, the clocks are considered equal and the skew is 0. Otherwise it is the middle of the bounds,
+-- or the only bound. A clock that drifts by a few microseconds makes the bounds cross; their middle then has the
+-- smallest error. Bounds that cross by more than 100 us come from wrong links and give no skew. Three kinds of
+-- synchronization are used: recorded waits for a stream or a device (enable_cuda_sync_events), and calls that wait
+-- for the device of a rank with a single device. The third kind is a call that waits for a stream directly after a
+-- copy; only the copy counts as awaited.
 --
 -- Status: stable
 -- Since: 0.1

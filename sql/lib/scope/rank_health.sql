@@ -16,9 +16,9 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   world_size                       BIGINT [count]  Recorded number of ranks of the job.
 --   backend                          VARCHAR         Recorded communication backend.
 --   trace_id                         VARCHAR         Recorded id of the capture.
---   is_summary                       BOOLEAN         Whether the file has only step times summarized by another profiler instead of a trace.
+--   is_summary                       BOOLEAN         Whether the file contains only step times summarized by a different profiler, instead of a trace.
 --   has_base_time                    BOOLEAN         Whether the trace has a base time, so that its clock is comparable with those of other ranks.
---   offset_ns                        BIGINT [ns]     Start of the rank since the run's first event.
+--   offset_ns                        BIGINT [ns]     Start of the rank, relative to the run's first event.
 --   dur                              BIGINT [ns]     Time from the first event to the last end.
 --   event_count                      BIGINT [count]  Number of events in the file.
 --   cpu_op_count                     BIGINT [count]  Number of host operators.
@@ -97,7 +97,7 @@ WITH
     _suspected_communication AS (
         SELECT g.run, g.rank, count(*) AS kernel_count, min(g.name) AS example
         FROM gpu_ops AS g
-        -- Two joins instead of one with OR, which would compare each kernel with each call.
+        -- Two joins, because a single join with OR would compare each kernel with each call.
         LEFT JOIN _comm_calls AS o ON o.run = g.run AND o.rank = g.rank AND o.event_id = g.op_id
         LEFT JOIN _comm_calls AS a ON a.run = g.run AND a.rank = g.rank AND a.event_id = g.annotation_id
         WHERE g.class_source = 'default' AND (o.event_id IS NOT NULL OR a.event_id IS NOT NULL)

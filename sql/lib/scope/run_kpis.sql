@@ -1,6 +1,6 @@
 -- Key figures of each run: step time, utilization, exposed communication, waiting, MFU, memory.
 --
--- The analysis kpis documents them.
+-- See the kpis analysis for their definitions.
 --
 -- Status: stable
 -- Since: 0.1

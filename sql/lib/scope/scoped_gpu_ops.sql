@@ -1,7 +1,7 @@
 -- Device activity of the requested runs, ranks and steps, without synchronizations and impossible durations.
 --
 -- By default, the last profiler step of a run with two or more steps is excluded, because profilers stop in the
--- middle of it.
+-- middle of that step.
 --
 -- Status: stable
 -- Since: 0.1

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib.scoped_host_events(
 --   input_dims  VARCHAR      Input shapes as JSON; for operators only.
 --   pid         BIGINT       Process id.
 --   tid         BIGINT       Thread id.
---   ts          BIGINT [ns]  Start since the run's first event.
+--   ts          BIGINT [ns]  Start, relative to the run's first event.
 --   dur         BIGINT [ns]  Duration.
 --   step        BIGINT       Profiler step in which the event started; NULL outside steps.
 SELECT h.run, h.rank, h.event_id, h.category, h.name, h.input_dims, h.pid, h.tid, h.ts, h.dur, h.step

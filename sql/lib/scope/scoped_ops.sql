@@ -1,8 +1,8 @@
 -- Host events and device activity of the requested runs, ranks and steps, for comparison by name.
 --
--- Includes scoped_host_events and all device activity with a possible duration, synchronizations too. A step contains
--- the device activity launched in it. Operations without a launch in the trace belong to no step, and are included
--- only if no steps are selected.
+-- Includes scoped_host_events and all device activity with a possible duration, even synchronizations. A step
+-- contains the device activity launched in it. Operations without a launch in the trace belong to no step, and are
+-- included only if no steps are selected.
 --
 -- Status: stable
 -- Since: 0.1
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 --   category  VARCHAR      Host: as in scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   name      VARCHAR      Name of the event.
 --   shapes    VARCHAR      Input shapes as JSON; for operators only.
---   ts        BIGINT [ns]  Start since the run's first event.
+--   ts        BIGINT [ns]  Start, relative to the run's first event.
 --   dur       BIGINT [ns]  Duration.
 --   stream    BIGINT       Device stream; NULL on the host.
 SELECT

@@ -1,7 +1,8 @@
--- Iterations that a serving engine annotates: their time on the host, requests and tokens.
+-- Iterations that a serving engine annotates, with their time on the host, requests and tokens.
 --
 -- The formats are data: iteration_formats and iteration_fields. Nested annotations of a thread belong to one
--- iteration. A number comes from the format with the lowest priority that states it.
+-- iteration. Each number comes from the format with the lowest priority value among the formats that contain the
+-- number.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -29,7 +30,7 @@ CREATE OR REPLACE MACRO lib.annotated_iterations(
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
 --   attention_pair_count  BIGINT [count]   Number of query-key pairs of causal attention.
 --   padded_request_count  BIGINT [count]   Number of requests for which a graph was captured.
---   ts                    BIGINT [ns]      Start of the annotation since the run's first event.
+--   ts                    BIGINT [ns]      Start of the annotation, relative to the run's first event.
 --   end_ts                BIGINT [ns]      End of the annotation.
 WITH
     _names AS MATERIALIZED (
@@ -47,7 +48,7 @@ WITH
         FROM _formatted AS n
         JOIN iteration_fields AS d ON d.format = n.format
     ),
-    -- Numbers beyond 2^50 count as none.
+    -- Numbers beyond 2^50 are ignored.
     _numbers AS (
         SELECT v.name, v.field, v.value, CASE WHEN TRY_CAST(v.value AS BIGINT) <= 1125899906842624 THEN TRY_CAST(v.value AS BIGINT) END AS number
         FROM _values AS v
@@ -71,7 +72,7 @@ WITH
         FROM _numbers AS n
         GROUP BY n.name
     ),
-    -- In a name with one group of requests, the mode identifies the group.
+    -- If a name has only one group of requests, the mode identifies the group.
     _worded AS (
         SELECT
             f.name, f.framework, f.priority, r.mode, r.padded, r.requests,
@@ -86,7 +87,7 @@ WITH
     _found AS (
         SELECT
             a.run, a.rank, a.span, a.event_id, a.pid, a.tid, a.ts, a.ts + a.dur AS end_ts, w.*,
-            -- The outermost one: nothing before it on its thread ends later than it starts.
+            -- An annotation is outermost if no earlier annotation of its thread ends after it starts.
             a.ts >= coalesce(max(a.ts + a.dur) OVER earlier, a.ts) AS is_outer
         FROM annotations AS a
         JOIN _worded AS w ON w.name = a.name

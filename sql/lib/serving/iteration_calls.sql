@@ -2,8 +2,8 @@
 --
 -- Attention over a KV cache is modeled from the numbers that the iteration states and from recorded shapes: 2
 -- operations for each query-key pair, head, and element of a key or value; keys and values of all contexts are read
--- once. A layer with a sliding window sees fewer keys. Engines do not record windows: unless they are given, only an
--- upper bound is known for the roofline time of attention, that of full contexts.
+-- once. A layer with a sliding window sees fewer keys. Engines do not record windows: unless windows are given, only
+-- an upper bound is known for the roofline time of attention, namely its roofline time with full contexts.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.iteration_calls(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Keys that a layer with a sliding window sees; 0: no layer has one; NULL: unknown.
+    -- Keys that a layer with a sliding window sees; 0: no layer has a window; NULL: unknown.
     window_tokens,
     -- Share of the layers that have a sliding window [%].
     windowed_layer_pct,
@@ -31,8 +31,8 @@ CREATE OR REPLACE MACRO lib.iteration_calls(
 --   name                VARCHAR           Name of the operator, or why there is none.
 --   category            VARCHAR           Kind of work.
 --   device_ns           BIGINT [ns]       Duration of the call's kernels.
---   query_head_count    BIGINT [count]    Number of query heads of an attention; NULL if not recorded.
---   kv_head_count       BIGINT [count]    Number of key heads of an attention.
+--   query_head_count    BIGINT [count]    Number of query heads of the attention; NULL if not recorded.
+--   kv_head_count       BIGINT [count]    Number of key heads of the attention.
 --   kv_type             VARCHAR           Data type of the KV cache.
 --   max_flops           DOUBLE [1]        Floating-point operations, with full contexts unless windows are given; NULL: unknown.
 --   max_moved_bytes     DOUBLE [bytes]    Bytes read and written, under the same assumption.
@@ -66,7 +66,7 @@ WITH
     _attentions AS (
         SELECT
             n.run, n.rank, n.event_id, n.q_type,
-            -- Pages of keys are the cache itself; otherwise an operator writes the cache.
+            -- Keys in pages are the cache itself; otherwise, the type is that of the operator that writes the cache.
             CASE WHEN len(n.k) = 4 THEN n.k_type ELSE c.kv_type END AS kv_type,
             CASE WHEN len(n.q) >= 3 THEN n.q[-2] END AS query_heads,
             CASE WHEN len(n.k) >= 3 THEN n.k[-2] END AS kv_heads,

@@ -1,6 +1,6 @@
 -- Device operations of serving iterations: launched by the thread of an iteration, between its start and end.
 --
--- A graph replay includes all its operations.
+-- All operations of a graph replay are included.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.iteration_ops(
 --   rank          INTEGER      Rank of the process.
 --   iteration_id  BIGINT       event_id of the iteration in serving_iterations.
 --   event_id      BIGINT       event_id of the operation.
---   ts            BIGINT [ns]  Start since the run's first event.
+--   ts            BIGINT [ns]  Start, relative to the run's first event.
 --   dur           BIGINT [ns]  Duration.
 --   replay_id     BIGINT       event_id of the call that replays the operation's graph; NULL outside replays.
 WITH

@@ -1,4 +1,4 @@
--- Iterations of serving engines as measured: on the host, on the device, and the gaps between them.
+-- Iterations of serving engines with their measured times on the host and on the device, and the gaps between them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   run                      VARCHAR          Run name.
 --   rank                     INTEGER          Rank of the process.
 --   iteration                BIGINT [1]       Number of the iteration on the rank, from 1.
---   detected_by              VARCHAR          annotation, or graph (a replay of the largest one).
+--   detected_by              VARCHAR          annotation, or graph (a replay of the largest graph).
 --   framework                VARCHAR          Engine; NULL if no annotation names it.
 --   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   request_count            BIGINT [count]   Number of requests; like all numbers of requests and tokens, NULL if the name does not state it.
@@ -26,20 +26,20 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   attention_pair_count     BIGINT [count]   Number of query-key pairs of causal attention.
 --   padded_request_count     BIGINT [count]   Number of requests for which the iteration's graph was captured.
 --   padded_tokens            BIGINT [tokens]  Number of tokens for which the iteration's graph was captured, from the annotation around the capture, otherwise padded_request_count if each request has one token.
---   ts                       BIGINT [ns]      Start on the host since the run's first event.
+--   ts                       BIGINT [ns]      Start on the host, relative to the run's first event.
 --   host_ns                  BIGINT [ns]      Length on the host.
 --   device_ts                BIGINT [ns]      Start of the first device operation; NULL if there is none.
 --   device_ns                BIGINT [ns]      Time from device_ts to the end of the last device operation, minus unrecorded_ns.
 --   unrecorded_ns            BIGINT [ns]      Part of that time in which the device ran work that is not in the trace.
---   busy_ns                  BIGINT [ns]      Part of device_ns in which at least one of its operations runs.
+--   busy_ns                  BIGINT [ns]      Part of device_ns during which at least one operation of the iteration runs.
 --   busy_pct                 DOUBLE [%]       busy_ns as a share of device_ns.
 --   gap_before_ns            BIGINT [ns]      Time from the end of the previous iteration on the device to device_ts, without unrecorded time; negative if they overlap.
 --   iteration_ns             BIGINT [ns]      device_ns plus the gap before it, if there is one; for a decode, this is the time per output token.
 --   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / iteration_ns.
 --   execution                VARCHAR          graph (at least nine of ten operations are in replays), piecewise (some) or eager (none).
---   graph_count              BIGINT [count]   Replays.
---   op_count                 BIGINT [count]   Device operations.
---   name                     VARCHAR          Name of the annotation, or of the call that replays.
+--   graph_count              BIGINT [count]   Number of graph replays.
+--   op_count                 BIGINT [count]   Number of device operations.
+--   name                     VARCHAR          Name of the annotation, or of the call that replays the graph.
 --   event_id                 BIGINT           event_id of that annotation or call.
 WITH
     -- Each operation adds the time by which it extends beyond all previous ones.

@@ -1,7 +1,8 @@
 -- Iterations of serving engines, with the window on the host thread that launches them.
 --
--- They are annotations of the engine. For a rank without annotations, they are replays of its largest graph, whose
--- phase and numbers are unknown. All replays of a graph have the same number of operations, except lost ones.
+-- Iterations are annotations of the engine. For a rank without annotations, iterations are replays of its largest
+-- graph, whose phase and numbers are unknown. All replays of a graph have the same number of operations, unless
+-- operations were lost.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,13 +17,13 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
 --   run                   VARCHAR          Run name.
 --   rank                  INTEGER          Rank of the process.
 --   span                  INTEGER          Recording of the rank.
---   event_id              BIGINT           event_id of the outermost annotation, or of the call that replays.
+--   event_id              BIGINT           event_id of the outermost annotation, or of the call that replays the graph.
 --   pid                   BIGINT           Process id of the host thread.
 --   tid                   BIGINT           Thread id of that annotation or call.
---   name                  VARCHAR          Name of the annotation, or of the call that replays.
+--   name                  VARCHAR          Name of the annotation, or of the call that replays the graph.
 --   framework             VARCHAR          Engine.
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
---   request_count         BIGINT [count]   Requests.
+--   request_count         BIGINT [count]   Number of requests.
 --   new_tokens            BIGINT [tokens]  Number of tokens processed.
 --   prefill_tokens        BIGINT [tokens]  Part of new_tokens that belongs to prompts.
 --   min_output_tokens     BIGINT [tokens]  Minimum number of generated tokens: one for each request that decodes.
@@ -30,7 +31,7 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
 --   attention_pair_count  BIGINT [count]   Number of query-key pairs of causal attention.
 --   padded_request_count  BIGINT [count]   Number of requests for which a graph was captured.
---   ts                    BIGINT [ns]      Start on the host since the run's first event.
+--   ts                    BIGINT [ns]      Start on the host, relative to the run's first event.
 --   end_ts                BIGINT [ns]      End on the host.
 WITH
     _annotated AS MATERIALIZED (

@@ -1,17 +1,18 @@
--- Allocations of memory snapshots during the trace of the same rank, joined to the operator and the step that made them.
+-- Allocations of memory snapshots during the trace of the same rank, joined to the allocating operator and step.
 --
 -- Both files come from one process. PyTorch converts the times of snapshots, like those of traces, from the
 -- processor's counter to Unix time (c10::ApproximateClockToUnixTimeConverter). The clocks are shared if the trace
 -- starts at a Unix time and the snapshot has events within the trace. An allocation is then joined to the nearest
 -- memory event in time (profile_memory=True) with the same address and a fitting size. Without such an event, it
--- belongs to the innermost operator at that time, unless several threads run operators then.
+-- belongs to the innermost operator at that time, unless several threads run operators at that time.
 --
 -- Without a shared clock, the orders of events in both files are compared: runs of consecutive allocations with the
 -- same addresses and fitting sizes are aligned, the longest first. Lost events end a run. An allocation that fits two
 -- runs of equal length is not joined.
 --
--- A snapshot has the requested size, the trace the size of the block. PyTorch rounds up to twice the size at most, and
--- leaves at most 1 MiB of a cached block unsplit (c10/cuda/CUDACachingAllocator.cpp: round_size, should_split).
+-- A snapshot contains the requested size, and the trace contains the size of the block. PyTorch rounds up to twice the
+-- size at most, and leaves at most 1 MiB of a cached block unsplit (c10/cuda/CUDACachingAllocator.cpp: round_size,
+-- should_split).
 --
 -- Status: experimental
 -- Since: 0.1
@@ -115,7 +116,8 @@ WITH
     _paired AS MATERIALIZED (
         SELECT p.*, m.position FROM _partners AS p JOIN _made AS m ON m.run = p.run AND m.rank = p.rank AND m.event_id = p.event_id
     ),
-    -- Without a shared clock, the trace lasts from the first partner to the last; without a partner, it may be anywhere.
+    -- Without a shared clock, the trace covers the allocations from the first to the last with a partner; without any
+    -- partner, it may be anywhere.
     _bounds AS (
         SELECT p.run, p.rank, p.device, min(p.position) AS first_position, max(p.position) AS last_position
         FROM _paired AS p

@@ -1,4 +1,4 @@
--- Allocations in memory snapshots, one row each, with the events that allocate and free the block.
+-- Allocations in memory snapshots, with the events that allocate and free the block.
 --
 -- An allocation without an allocating event existed before the history begins: either an event frees it, or it is an
 -- allocated block of the snapshot. An allocation without a freeing event was in use when the snapshot was written.

@@ -1,4 +1,4 @@
--- Memory in use at moments of memory snapshots: at the peak, at each out-of-memory event, and at the end.
+-- Memory in use at selected moments of memory snapshots: at the peak, at out-of-memory events, and at the end.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -7,7 +7,7 @@ CREATE OR REPLACE MACRO lib.snapshot_live(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Number of last out-of-memory errors to include per device.
+    -- Number of most recent out-of-memory errors to include per device.
     last_ooms
 ) AS TABLE
 -- Columns:
@@ -15,10 +15,10 @@ CREATE OR REPLACE MACRO lib.snapshot_live(
 --   rank             INTEGER         Rank of the process.
 --   device           BIGINT          Device number.
 --   moment           VARCHAR         peak, oom or end.
---   moment_id        BIGINT          Event of the moment; NULL for the beginning of the history and for its end.
+--   moment_id        BIGINT          event_id of the event at this moment; NULL for the beginning and the end of the history.
 --   moment_ns        BIGINT [ns]     Unix time of the moment.
---   requested_bytes  BIGINT [bytes]  Requested size that failed; NULL for other moments.
---   device_free_bytes  BIGINT [bytes]  Free memory of the device at an oom; NULL for other moments.
+--   requested_bytes  BIGINT [bytes]  Size of the failed request; NULL for other moments.
+--   device_free_bytes  BIGINT [bytes]  Free memory of the device at an out-of-memory event; NULL for other moments.
 --   stack_id         BIGINT          Stack that allocated the block; NULL if unknown.
 --   is_recorded      BOOLEAN         Whether the allocation is in the history.
 --   bytes            BIGINT [bytes]  Size of the block.

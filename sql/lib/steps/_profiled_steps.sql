@@ -1,5 +1,5 @@
--- Phases of the steps of each rank as its device sees them, from traces of events: data loading, forward and backward
--- pass, tail; compute and exposed communication.
+-- Phases of each rank's steps on its device, derived from the events of traces: data loading, forward and backward
+-- pass, and tail, with compute and exposed communication.
 --
 -- Steps are those of lib.device_steps. The forward pass begins with the first computation launched in the step by
 -- neither the backward pass nor the optimizer. The backward pass ends with the last computation launched under the
@@ -84,7 +84,7 @@ WITH
         SELECT
             m.run, m.rank, m.event_id,
             m.collective = 'recv' OR (m.collective = 'send_recv' AND m.dst_rank = m.rank AND m.src_rank <> m.rank) AS receives,
-            -- Several sends and receives in one kernel.
+            -- One kernel runs several sends and receives.
             m.collective = 'coalesced'
             OR (m.collective = 'send_recv' AND m.dst_rank IS DISTINCT FROM m.rank AND m.src_rank IS DISTINCT FROM m.rank) AS is_untold
         FROM matched_collectives AS m

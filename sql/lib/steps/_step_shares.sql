@@ -116,7 +116,7 @@ WITH
             sweep AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING),
             later AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
     ),
-    -- Time that each part had before a bound.
+    -- Total time of each part before a bound.
     _sums AS MATERIALIZED (
         SELECT
             s.run, s.rank, s.span, s.at_ts, s.ns, s.position, s.part_no, s.next_start,

@@ -1,4 +1,4 @@
--- Classes of device activity that run over time, lane by lane.
+-- Running classes of device activity over time, lane by lane.
 --
 -- One sweep over all starts and ends with a counter per class. Busy time, overlap and exposed time follow from its
 -- segments. Segments without activity are included; synchronizations are not activity. The last row of a lane marks
@@ -27,7 +27,7 @@ WITH
         SELECT
             b.lane,
             b.bound_ts,
-            -- INTEGER, because the next sum costs twice as much for the 128-bit results of sums.
+            -- Cast to INTEGER, because sums are 128 bits wide, which doubles the cost of the next sum.
             sum(CASE WHEN b.class = 'computation' THEN b.change ELSE 0 END)::INTEGER AS computation,
             sum(CASE WHEN b.class = 'communication' THEN b.change ELSE 0 END)::INTEGER AS communication,
             sum(CASE WHEN b.class = 'memory' THEN b.change ELSE 0 END)::INTEGER AS memory

@@ -1,4 +1,4 @@
--- Steps of the ranks of a cluster, as measured by MindSpore's profiler, otherwise from the events of the trace.
+-- Steps of a cluster's ranks, as measured by MindSpore's profiler, or derived from the events of the trace.
 --
 -- Status: stable
 -- Since: 0.1
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.cluster_steps(
 --   total_ns                BIGINT [ns]  Step duration.
 --   iteration_interval_ns   BIGINT [ns]  Time from the end of the previous step to the forward pass.
 --   forward_backward_ns     BIGINT [ns]  Duration of the forward and backward pass.
---   tail_ns                 BIGINT [ns]  From the end of the backward pass to the end of the step.
+--   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step.
 --   computation_ns          BIGINT [ns]  Compute time.
 --   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
 --   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without pipeline stages.

@@ -1,4 +1,4 @@
--- Steps of each rank as its device sees them: consecutive, with all activity in between.
+-- Steps of each rank on its device: consecutive, with all activity in between.
 --
 -- A step begins with the host step, or when the previous step ends on the device if that is later. It ends with the
 -- host step, or with the last operation launched in it if that is later. Steps of a rank therefore do not overlap,

@@ -1,6 +1,6 @@
--- Time of each step in which each layer of activity is the lowest running one.
+-- Time in each step during which each activity layer is the lowest one running.
 --
--- Layers are those of lib.layer_segments. Time of a step in which no layer runs has no row.
+-- Layers are those of lib.layer_segments. Time during which no layer runs is not reported.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,9 +15,9 @@ CREATE OR REPLACE MACRO lib.layers_in_steps(
 --   rank   INTEGER      Rank of the process.
 --   step   BIGINT       Step number.
 --   layer  INTEGER      Layer number.
---   ns     BIGINT [ns]  Time in which it is the lowest running layer.
+--   ns     BIGINT [ns]  Time during which this layer is the lowest one running.
 WITH
-    -- One number for run and rank: sorting by two columns takes twice as long and more memory.
+    -- One number identifies run and rank: sorting by two columns takes twice as long and more memory.
     _lanes AS MATERIALIZED (
         SELECT w.run, w.rank, row_number() OVER (ORDER BY w.run, w.rank) AS lane
         FROM (SELECT DISTINCT d.run, d.rank FROM query_table(step_rows) AS d) AS w
@@ -43,7 +43,8 @@ WITH
         SELECT w.lane, w.from_ts, 0, 0, w.n, w.to_ts
         FROM _numbered AS w
     ),
-    -- Latest step that has begun, because numbers and ends of steps increase. last_value takes five times as long.
+    -- The latest step that has begun is a maximum, because numbers and ends of steps increase. last_value takes five
+    -- times as long.
     _placed AS (
         SELECT p.ts, p.dur, p.layer, max(p.n) OVER so_far AS n, max(p.to_ts) OVER so_far AS to_ts
         FROM _pieces AS p

@@ -2,8 +2,8 @@
 --
 -- Every nanosecond of a step is in exactly one row. A step contains the operations that it launched, whenever they
 -- run. Operations in its window (lib._compared_windows) that were launched outside steps, or have no launch in the
--- trace, are the part other. The difference between the total and the host step is the part lag. A rank without
--- device activity is described by its host.
+-- trace, are the part other. The difference between the duration of the step on the host and the sum of these rows is
+-- the part lag. For a rank without device activity, rows describe the host.
 --
 -- Status: stable
 -- Since: 0.1
@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
 --   phase                 VARCHAR         Training phase: forward, backward or optimizer; NULL for idle time.
---   self_ns               BIGINT [ns]     Part of the step in this row; the rows of a step sum to its duration on the host.
+--   self_ns               BIGINT [ns]     Step time in this row; the rows of a step sum to its duration on the host.
 --   dur_ns                BIGINT [ns]     Total duration, overlapped or not; 0 for idle time.
 --   op_count              BIGINT [count]  Number of operations that started.
 WITH

@@ -1,4 +1,4 @@
--- Total step time of each rank in parts that sum to it; each part is an upper bound of the saving.
+-- Total step time of each rank, and the parts that sum to it; each part is an upper bound on its possible saving.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Columns of events as rows with their values as text: one row per event and non-NULL column.
+-- Columns of events as rows, with their values as strings: one row per event and non-NULL column.
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib._cells(
 --   rank         INTEGER  Rank of the process.
 --   event_id     BIGINT   Position of the event in traceEvents.
 --   column_name  VARCHAR  Name of the column.
---   cell         VARCHAR  Value as text.
+--   cell         VARCHAR  Value as a string.
 WITH
     _texts AS (
         SELECT e.run, e.rank, e.event_id, COLUMNS(e.* EXCLUDE (run, rank, event_id))::VARCHAR

@@ -1,4 +1,4 @@
--- Ranks as text, with ranges for consecutive ranks: 0-3, 7.
+-- Ranks as a string, with ranges for consecutive ranks: 0-3, 7.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -6,7 +6,7 @@ CREATE OR REPLACE MACRO lib._rank_list(
     -- Ranks, each once and ascending.
     list
 ) AS
--- Returns: VARCHAR  Text; NULL for an empty list.
+-- Returns: VARCHAR  String; NULL for an empty list.
 list_aggregate(
     list_transform(
         list_filter(list, lambda first, place: place = 1 OR list[place - 1] < first - 1),

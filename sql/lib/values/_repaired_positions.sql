@@ -97,7 +97,7 @@ WITH
         FROM _ref_items AS e
         WHERE EXISTS (FROM _broken AS b WHERE b.lane_id = e.lane_id)
     ),
-    -- Previous reference item in time, from which the next one follows.
+    -- Previous reference item in time, which also determines the next item.
     _sided AS (
         SELECT
             s.*, max(s.ref_position) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_position NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_position

@@ -6,7 +6,7 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.exact_std(
-    -- Values, BIGINT.
+    -- Values of type BIGINT.
     x
 ) AS
 -- Returns: DOUBLE [1]  Standard deviation in the unit of x; NULL for fewer than two values.

@@ -3,8 +3,8 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.frame_name(
-    -- Recorded name: <built-in method item of Tensor object at 0x7f8633211270>.
+    -- Recorded name, such as <built-in method item of Tensor object at 0x7f8633211270>.
     frame
 ) AS
--- Returns: VARCHAR  <built-in method item of Tensor object>; other names unchanged.
+-- Returns: VARCHAR  Name, such as <built-in method item of Tensor object>; other names unchanged.
 CASE WHEN contains(frame, ' at 0x') THEN regexp_replace(frame, ' at 0x[0-9a-fA-F]+', '', 'g') ELSE frame END

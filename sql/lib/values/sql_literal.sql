@@ -1,10 +1,10 @@
--- Text as an SQL literal, for displayed queries.
+-- String as an SQL literal, for displayed queries.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.sql_literal(
-    -- Text to quote.
+    -- String to quote.
     plain
 ) AS
--- Returns: VARCHAR  Text in single quotes, with quotes inside doubled.
+-- Returns: VARCHAR  String in single quotes, with the quotes inside doubled.
 '''' || replace(plain, '''', '''''') || ''''

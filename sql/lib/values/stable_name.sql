@@ -1,7 +1,7 @@
 -- Name without the parts that change from capture to capture: addresses, compiler hashes and numbers, line numbers
 -- and install paths of Python frames, and numbers of steps and modules.
 --
--- triton_poi_fused_add_4 of one run becomes triton_poi_fused_add_5 in another as soon as one more kernel was fused
+-- For example, triton_poi_fused_add_4 in one run is triton_poi_fused_add_5 in another if one more kernel was fused
 -- before it. Call it once per distinct name, because it makes nine replacements.
 --
 -- Status: stable

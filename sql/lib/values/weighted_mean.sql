@@ -6,9 +6,9 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.weighted_mean(
-    -- Values, DOUBLE.
+    -- Values of type DOUBLE.
     x,
-    -- Weights, BIGINT.
+    -- Weights of type BIGINT.
     weight
 ) AS
 -- Returns: DOUBLE [1]  Mean in the unit of x; NULL if the weights sum to 0.
