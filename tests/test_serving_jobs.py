@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,18 @@ def test_a_slower_kernel_is_found_at_equal_load(tmp_path: Path) -> None:
     for row in rows:
         if row["level"] == "part" and row["control_ns"] is not None:
             assert row["phase"] in {"decode", "mixed"}
+
+
+def test_each_load_has_its_own_token_rate(tmp_path: Path) -> None:
+    """The rate of a load is the number of its requests divided by its mean duration."""
+    job = [replace(decode(), generations=((1, 500),) * (4, 16)[n % 2]) for n in range(8)]
+    rows = _compared(tmp_path, job, slowed(job, 80_000))
+    loads = {row["request_range"]: row for row in rows if row["level"] == "load"}
+    assert loads.keys() == {"4-7", "16-31"}
+    for (low, row), run in product(loads.items(), ("control", "test")):
+        expected = 1e9 * int(low.split("-")[0]) / row[f"{run}_ns"]
+        assert row[f"{run}_input_tokens_per_s"] == pytest.approx(expected, rel=1e-3)
+        assert row[f"{run}_min_output_tokens_per_s"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:

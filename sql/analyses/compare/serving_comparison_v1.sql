@@ -223,18 +223,18 @@ WITH
         SELECT s.*, NOT s.is_small AND CASE WHEN s.noise_ns IS NULL THEN NOT s.is_whole ELSE abs(s.difference) > s.noise_ns END AS differs
         FROM sized AS s
     ),
-    -- Tokens per iteration over all loads that both runs have, and at each of these loads.
+    -- Tokens per iteration over all loads that both runs have.
     rates AS (
         SELECT
-            w.phase, CASE WHEN grouping(w.load_id) = 0 THEN w.load_id END AS load_id,
-            CASE WHEN count(w.control_tokens) = count(*) THEN sum(round(w.control_tokens * coalesce(w.weight, 1), 6)::DECIMAL(38, 6))::DOUBLE END AS control_tokens,
-            CASE WHEN count(w.test_tokens) = count(*) THEN sum(round(w.test_tokens * coalesce(w.weight, 1), 6)::DECIMAL(38, 6))::DOUBLE END AS test_tokens,
-            CASE WHEN count(w.control_outputs) = count(*) THEN sum(round(w.control_outputs * coalesce(w.weight, 1), 6)::DECIMAL(38, 6))::DOUBLE END AS control_outputs,
-            CASE WHEN count(w.test_outputs) = count(*) THEN sum(round(w.test_outputs * coalesce(w.weight, 1), 6)::DECIMAL(38, 6))::DOUBLE END AS test_outputs,
+            w.phase,
+            CASE WHEN count(w.control_tokens) = count(*) THEN sum(round(w.control_tokens * w.weight, 6)::DECIMAL(38, 6))::DOUBLE END AS control_tokens,
+            CASE WHEN count(w.test_tokens) = count(*) THEN sum(round(w.test_tokens * w.weight, 6)::DECIMAL(38, 6))::DOUBLE END AS test_tokens,
+            CASE WHEN count(w.control_outputs) = count(*) THEN sum(round(w.control_outputs * w.weight, 6)::DECIMAL(38, 6))::DOUBLE END AS control_outputs,
+            CASE WHEN count(w.test_outputs) = count(*) THEN sum(round(w.test_outputs * w.weight, 6)::DECIMAL(38, 6))::DOUBLE END AS test_outputs,
             sum(w.control_n)::BIGINT AS control_n, sum(w.test_n)::BIGINT AS test_n
         FROM weighted AS w
         WHERE w.is_common
-        GROUP BY GROUPING SETS ((w.phase), (w.phase, w.load_id))
+        GROUP BY w.phase
     ),
     told AS (
         SELECT
@@ -255,13 +255,13 @@ WITH
             END AS verdict,
             j.request_power, j.token_power, j.context_power,
             coalesce(j.control_n, r.control_n) AS control_n, coalesce(j.test_n, r.test_n) AS test_n,
-            CASE WHEN c.level IN ('phase', 'load') THEN r.control_tokens END AS control_tokens,
-            CASE WHEN c.level IN ('phase', 'load') THEN r.test_tokens END AS test_tokens,
-            CASE WHEN c.level IN ('phase', 'load') THEN r.control_outputs END AS control_outputs,
-            CASE WHEN c.level IN ('phase', 'load') THEN r.test_outputs END AS test_outputs
+            CASE WHEN c.level = 'phase' THEN r.control_tokens WHEN j.is_common THEN j.control_tokens END AS control_tokens,
+            CASE WHEN c.level = 'phase' THEN r.test_tokens WHEN j.is_common THEN j.test_tokens END AS test_tokens,
+            CASE WHEN c.level = 'phase' THEN r.control_outputs WHEN j.is_common THEN j.control_outputs END AS control_outputs,
+            CASE WHEN c.level = 'phase' THEN r.test_outputs WHEN j.is_common THEN j.test_outputs END AS test_outputs
         FROM weighed AS c
         LEFT JOIN judged AS j ON j.load_id = c.load_id
-        LEFT JOIN rates AS r ON r.phase = c.phase AND r.load_id IS NOT DISTINCT FROM c.load_id
+        LEFT JOIN rates AS r ON r.phase = c.phase
         UNION ALL BY NAME
         SELECT o.*, false AS is_change FROM others AS o
     )
