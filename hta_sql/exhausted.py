@@ -40,13 +40,16 @@ def disk_refusal(error: BaseException) -> int | None:
 def disk_reason(number: int) -> tuple[str, str]:
     """Return a description of ENOSPC, EDQUOT or EFBIG, and the remedy."""
     if number == errno.EDQUOT:
-        return "Disk quota exceeded", "Free space within the quota, or have it raised"
+        return "Disk quota exceeded", "Free disk space, or request a larger quota"
     if number == errno.EFBIG:
         size = _limit("RLIMIT_FSIZE")
         if size is None:
-            return "The file system takes no file of this size", "Choose another file system"
-        return f"File size limit of {size_text(size)} (ulimit -f)", "Raise it: ulimit -f unlimited"
-    return "No space left", "Make room"
+            return "File too large for the file system", "Choose another file system"
+        return (
+            f"File size limit of {size_text(size)} (ulimit -f) reached",
+            "Raise the limit: ulimit -f unlimited",
+        )
+    return "No space left", "Free disk space"
 
 
 def is_out_of_threads(error: BaseException) -> bool:
@@ -72,7 +75,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def threads_reason() -> str:
     """Return a message about a refused thread, with the limits of this process."""
     return (
-        f"The system refused a new thread or process{_limits()}. Raise the limit, or start fewer: "
+        f"The system refused a new thread or process{_limits()}. Raise the limit, or start fewer processes: "
         "hta-sql ingest --jobs 1."
     )
 
@@ -80,8 +83,8 @@ def threads_reason() -> str:
 def memory_reason() -> str:
     """Return a message about refused memory, with the limits of this process."""
     return (
-        f"The system refused more memory{_limits()}. Raise the limit, or lower the engine's: "
-        "--memory-limit."
+        f"The system refused to allocate more memory{_limits()}. Raise the limit, or lower the limit "
+        "of the engine: --memory-limit."
     )
 
 
@@ -109,8 +112,9 @@ def tight_address_space() -> str | None:
     if size is None or size >= LEAST_ADDRESS_SPACE:
         return None
     return (
-        f"This process may map {size_text(size)} (ulimit -v); below {size_text(LEAST_ADDRESS_SPACE)} "
-        "a library may end it without an error. Raise the limit, and use --memory-limit to bound memory."
+        f"The address space of this process is limited to {size_text(size)} (ulimit -v); below "
+        f"{size_text(LEAST_ADDRESS_SPACE)}, a library may terminate the process without an error message. "
+        "Raise the limit, and use --memory-limit to limit memory use."
     )
 
 

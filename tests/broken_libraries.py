@@ -25,12 +25,12 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "unit against the name": (
         ANALYSIS,
         [("overlapped_ns     BIGINT [ns]  ", "overlapped_ns     BIGINT [us]  ")],
-        "column overlapped_ns has the unit [us], but its name says [ns]",
+        "column overlapped_ns has the unit [us], but its name implies [ns]",
     ),
     "unit that the name hides": (
         ANALYSIS,
         [("overlapped_ns", "overlapped")],
-        "column overlapped is in [ns]: call it overlapped_ns",
+        "column overlapped has the unit [ns]: rename it to overlapped_ns",
     ),
     "unknown unit": (
         ANALYSIS,
@@ -40,7 +40,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "text with a unit": (
         ANALYSIS,
         [("run               VARCHAR      ", "run               VARCHAR [1]  ")],
-        "column run is VARCHAR and has a unit",
+        "column run has type VARCHAR, which has no unit",
     ),
     "column documented twice": (
         ANALYSIS,
@@ -50,12 +50,12 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "no columns": (
         "lib/intervals/gaps.sql",
         [("-- Columns:", "-- Returns:")],
-        "it documents no columns; list them under '-- Columns:'",
+        "the columns are not documented; list them under '-- Columns:'",
     ),
     "a value without words": (
         "lib/scope/is_requested.sql",
         [("-- Returns: BOOLEAN  Whether", "-- Whether")],
-        "it does not say what it returns; write '-- Returns: TYPE  what' behind AS",
+        "the return value is not documented; write '-- Returns: TYPE  what' after AS",
     ),
     "a value without unit": (
         "lib/values/exact_std.sql",
@@ -70,7 +70,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "parameter without words": (
         ANALYSIS,
         [("    -- Runs to include; NULL means every run.\n", "")],
-        "parameter runs has no words",
+        "parameter runs is not documented",
     ),
     "parameter without default": (
         ANALYSIS,
@@ -80,7 +80,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "scope of another type": (
         ANALYSIS,
         [("steps BIGINT[] := NULL", "steps INTEGER[] := NULL")],
-        "it does not begin with the parameters runs VARCHAR[] := NULL, ranks INTEGER[] := NULL, steps",
+        "the first parameters must be runs VARCHAR[] := NULL, ranks INTEGER[] := NULL, steps",
     ),
     "scope left out": (
         ANALYSIS,
@@ -92,17 +92,17 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
             ("    steps BIGINT[] := NULL,\n", ""),
             ("(runs, ranks, steps,", "(runs, ranks, NULL,"),
         ],
-        "it does not begin with the parameters",
+        "the first parameters must be",
     ),
     "scope of other parameters": (
         ANALYSIS,
         [("-- Needs: GPU activity", "-- Needs: GPU activity\n-- Scope: runs, steps; any")],
-        "Scope is 'runs, steps; any'; write the first of runs, ranks, steps",
+        "Scope is 'runs, steps; any'; list the first of runs, ranks, steps",
     ),
     "scope without a reason": (
         ANALYSIS,
         [("-- Needs: GPU activity", "-- Needs: GPU activity\n-- Scope: runs, ranks")],
-        "Scope is 'runs, ranks'; write the first of runs, ranks, steps",
+        "Scope is 'runs, ranks'; list the first of runs, ranks, steps",
     ),
     "parameter that shadows a column of a table": (
         ANALYSIS,
@@ -154,28 +154,28 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "another name than the file": (
         ANALYSIS,
         [("MACRO comm_comp_overlap_v1(", "MACRO communication_overlap_v1(")],
-        "it creates communication_overlap_v1; call the file communication_overlap_v1.sql",
+        "the file creates communication_overlap_v1; rename the file to communication_overlap_v1.sql",
     ),
     "two statements": (
         ANALYSIS,
         [("ORDER BY run, rank", "ORDER BY run, rank;\nSELECT 1")],
-        "it holds 2 statements; a file is one statement",
+        "the file contains 2 statements; it must contain one",
     ),
     "not SQL": (ANALYSIS, [("FROM times AS t", "FROM times AS")], "the engine cannot parse it"),
     "CTE with an underscore in an analysis": (
         ANALYSIS,
         [("times", "_times")],
-        "CTE _times starts with _; those of lib do",
+        "the name of CTE _times starts with _, which is reserved",
     ),
     "CTE without one in lib": (
         "lib/intervals/gaps.sql",
         [("_bounds", "bounds")],
-        "CTE bounds could hide a caller's relation of that name; call it _bounds",
+        "CTE bounds could shadow a caller's relation of that name; rename it to _bounds",
     ),
     "another analysis": (
         ANALYSIS,
         [("FROM times AS t", "FROM times AS t, idle_gaps_v1() AS i")],
-        "it calls idle_gaps_v1; an analysis uses tables and lib, never another analysis",
+        "it calls idle_gaps_v1; an analysis may use only tables and lib, not another analysis",
     ),
     "a view of another analysis": (
         ANALYSIS,
@@ -190,14 +190,18 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "a file": (
         ANALYSIS,
         [("FROM times AS t", "FROM times AS t, read_csv('x.csv') AS x")],
-        "it calls read_csv; an analysis uses tables and lib",
+        "it calls read_csv; an analysis may use only tables and lib",
     ),
     "a launch name": (
         ANALYSIS,
         [("ORDER BY run, rank", "WHERE 'cudaLaunchKernel' = t.lane.run\nORDER BY run, rank")],
         "it contains the launch name 'cudaLaunchKernel'; find launches by correlation",
     ),
-    "no order": (ANALYSIS, [("\nORDER BY run, rank", "")], "it does not end with an ORDER BY"),
+    "no order": (
+        ANALYSIS,
+        [("\nORDER BY run, rank", "")],
+        "the query does not end with an ORDER BY",
+    ),
 }
 
 
@@ -215,7 +219,7 @@ ENGINE_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "returns another type": (
         ANALYSIS,
         [("overlapped_ns     BIGINT", "overlapped_ns     INTEGER")],
-        "column overlapped_ns is BIGINT, documented as INTEGER",
+        "column overlapped_ns is BIGINT, but documented as INTEGER",
     ),
     "returns them in another order": (
         ANALYSIS,
@@ -230,27 +234,27 @@ ENGINE_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "calls what is not there": (
         ANALYSIS,
         [("lib.class_segments('spans')", "lib.class_segments('nothing')")],
-        "the engine refuses it",
+        "the engine rejects the statement",
     ),
     "a table with another type": (
         "tables/steps.sql",
         [("is_last   BOOLEAN", "is_last   VARCHAR")],
-        "column is_last is BOOLEAN, documented as VARCHAR",
+        "column is_last is BOOLEAN, but documented as VARCHAR",
     ),
     "a macro with another type": (
         "lib/intervals/gaps.sql",
         [("dur   BIGINT [ns]", "dur   DOUBLE [ns]")],
-        "column dur is BIGINT, documented as DOUBLE",
+        "column dur is BIGINT, but documented as DOUBLE",
     ),
     "a value of another type": (
         "lib/scope/is_requested.sql",
         [("Returns: BOOLEAN", "Returns: VARCHAR")],
-        "column is_requested is BOOLEAN, documented as VARCHAR",
+        "column is_requested is BOOLEAN, but documented as VARCHAR",
     ),
     "a value of what is no parameter": (
         "lib/values/exact_std.sql",
         [("sqrt((count(x)", "sqrt((count(step)")],
-        "the engine refuses to run it: Binder Error: Referenced column",
+        "the engine cannot run the analysis: Binder Error: Referenced column",
     ),
     "a macro that returns more than the table it names": (
         "lib/scope/scoped_gpu_ops.sql",

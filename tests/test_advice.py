@@ -264,7 +264,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixt
     told = capsys.readouterr().out
     title = render("advice.single_precision", column="title")
     remedy = render("advice.single_precision", column="remedy")
-    assert told.startswith(f"single_precision: 1 rule of advice\n\n1. {title}: saves 7.000 ms")
+    assert told.startswith(f"single_precision: 1 recommendation\n\n1. {title}: saves 7.000 ms")
     assert f"Try: {remedy}" in " ".join(told.split())
     assert "See: hta-sql run" in told
     assert main(["advice", str(path), "--runs", "single_precision-silent"]) == 0

@@ -202,7 +202,7 @@ def test_what_is_no_verdict_is_not_drawn_as_one(
 @pytest.mark.parametrize(
     ("name", "store", "options", "sentence"),
     [
-        ("queue_full_time", "job", {}, "No queue was full; the longest held 22 operations."),
+        ("queue_full_time", "job", {}, "No queue was full; the longest contained 22 operations."),
         (
             "trace_diff",
             "pair",
@@ -222,24 +222,24 @@ def test_what_is_no_verdict_is_not_drawn_as_one(
             {},
             f"No rank is late: {render('potential_stragglers.single_rank')}.",
         ),
-        ("links", "cut", {}, f"Nothing can be said: {render('links.unknown_sizes')}."),
+        ("links", "cut", {}, f"Nothing to show: {render('links.unknown_sizes')}."),
         (
             "roofline",
             "sequences",
             {},
-            f"No roofline of an operator with arithmetic is known: {render('operator_work.inputs_insufficient')}.",
+            f"No roofline is known for any operator with arithmetic: {render('operator_work.inputs_insufficient')}.",
         ),
         (
             "all_to_all_traffic",
             "cut",
             {},
-            f"Nothing can be said: {render('all_to_all_traffic.split_sizes_cut')}.",
+            f"Nothing to show: {render('all_to_all_traffic.split_sizes_cut')}.",
         ),
         (
             "expert_load",
             "cut",
             {},
-            f"Nothing can be said: {render('expert_load.not_matched')}.",
+            f"Nothing to show: {render('expert_load.not_matched')}.",
         ),
     ],
 )

@@ -108,7 +108,7 @@ def test_counters_say_what_is_what() -> None:
     assert "0 all the time: rank 0, device 2, stream 9." in notes(spec)
     assert "a scale of its own" in notes(spec)
     still = spec_of(queue_length_series(pd.DataFrame(rows).assign(queue_length=0)))
-    assert "It is 0 all the time." in json.dumps(still)
+    assert "The value is always 0." in json.dumps(still)
 
 
 @pytest.mark.parametrize("width", [1280, 1000, 390])

@@ -201,7 +201,7 @@ def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
     result = empty_store.run(name)
     spec = result.chart().to_dict()
     (rows,) = spec["datasets"].values()
-    why = "Nothing can be judged: " if len(result) else f"Nothing to show: {name} needs "
+    why = "No verdict is possible: " if len(result) else f"Nothing to show: {name} needs "
     assert rows[0]["text"].startswith(why)
 
 

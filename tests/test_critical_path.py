@@ -169,7 +169,7 @@ def test_windows_without_anything_have_no_path(ingest_trace: Callable[..., Trace
     assert empty.critical_path() is False
     assert empty.critical_path_nodes == []
     assert empty.get_critical_path_breakdown() is None
-    with pytest.raises(ParameterError, match="no path"):
+    with pytest.raises(ParameterError, match="no critical path"):
         empty.summary()
 
 
@@ -192,12 +192,14 @@ def test_windows_say_why_they_have_no_path(
     operators = [{**operator, "ts": ts, "dur": 10} for ts in (150, 450)]
     steps = [step(1, 0), step(2, 110), step(3, 300)]
     path = ingest_trace([*steps, *operators]).path
-    left_out = "by steps, or by include_last_profiler_step=False"
+    left_out = "by the selected steps, or by include_last_profiler_step=False"
     with TraceAnalysis(store=path) as job:
         found = job.critical_path_analysis(0, "ProfilerStep", 0)
         assert found is not None
         assert (found[0].critical_path_nodes, found[1]) == ([], False)
-        assert caplog.messages == ["Rank 0 has no host operator in the window: there is no path."]
+        assert caplog.messages == [
+            "Rank 0 has no host operator in the window, so there is no critical path."
+        ]
         caplog.clear()
         found = job.critical_path_analysis(0, "ProfilerStep", 1)
         assert found is not None
@@ -206,12 +208,12 @@ def test_windows_say_why_they_have_no_path(
         assert job.critical_path_analysis(0, "ProfilerStep#3", 0) is None
         assert caplog.messages == [
             "Rank 0 has no host event with 'nowhere' in the name.",
-            f"Rank 0 has 1 host event(s) with 'ProfilerStep#3' in the name, all excluded: {left_out}.",
+            f"Rank 0 has 1 host event with 'ProfilerStep#3' in the name, all excluded: {left_out}.",
         ]
         with pytest.raises(ParameterError) as error:
             job.critical_path_analysis(0, "ProfilerStep", 2)
         assert str(error.value) == (
-            "There is no instance 2. Rank 0 has 2 host event(s) with 'ProfilerStep' in the name, "
+            "There is no instance 2. Rank 0 has 2 host events with 'ProfilerStep' in the name, "
             f"numbered from 0 in time order; 1 more excluded: {left_out}."
         )
 

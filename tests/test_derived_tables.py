@@ -235,4 +235,4 @@ def test_the_command_computes_once(store: Path) -> None:
     said = CliRunner().invoke(program, ["materialize", str(store), *TABLES])
     assert "Computed step_parts of run job" in said.stderr
     said = CliRunner().invoke(program, ["materialize", str(store), *TABLES])
-    assert "Everything is materialized already." in said.stderr
+    assert "Everything is already materialized." in said.stderr

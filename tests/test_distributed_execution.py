@@ -60,7 +60,7 @@ def test_many_rows_stay_in_the_store(
     other = store.run("gpu_kernels_by_name", num_kernels=1, executor=here)
     assert not set(other.paths) & set(found.paths)
     ingest_trace("gap_causes.json", run="c").close()
-    with pytest.raises(hta_sql.StoreError, match="was deleted by an ingest"):
+    with pytest.raises(hta_sql.StoreError, match="was deleted by a later ingest"):
         found.rows()
 
 
@@ -138,7 +138,7 @@ def test_what_crosses_runs_is_answered_here(
     found = tiny_store.run(name, executor=here, **scope)
     assert found.rows() == tiny_store.run(name, **scope).rows()
     assert here.tasks == 0
-    assert f"{name} is computed here, not by the executor: {why}." in caplog.text
+    assert f"{name} is computed locally, not by the executor: {why}." in caplog.text
 
 
 def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> None:
@@ -196,5 +196,5 @@ def test_another_hta_sql_on_a_worker(
     other = Identity("", "", "other")
     # The caller sees the actual identity first, and the worker then sees another one.
     monkeypatch.setattr(distributed, "identity_of", lambda *_: next(seen, other))
-    with pytest.raises(hta_sql.StoreError, match="differs from the hta_sql of the caller"):
+    with pytest.raises(hta_sql.StoreError, match="differs from that of the caller"):
         tiny_store.run("temporal_breakdown", executor=here)

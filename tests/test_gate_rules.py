@@ -38,36 +38,42 @@ def test_there_are_rules_without_a_file() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[rule]", "not TOML"),
-        ("", "it has no [[rule]]"),
+        ("[[rule]", "not valid TOML"),
+        ("", "the file has no [[rule]] table"),
         ("rules = 1", "no key 'rules'. Did you mean 'rule'?"),
-        ("rule = 1", "it has no [[rule]]"),
-        ("allow = 'x'\n[[rule]]", "allow is a list"),
-        ('[[rule]]\nanalysis = "kpis"', "rule 1: it has no 'column'"),
+        ("rule = 1", "the file has no [[rule]] table"),
+        ("allow = 'x'\n[[rule]]", "allow must be a list"),
+        ('[[rule]]\nanalysis = "kpis"', "rule 1: the key 'column' is missing"),
         (
             '[[rule]]\nname = "a"\nanalysis = "kpi"\ncolumn = "x"\nmax = 1',
             "rule 1 ('a'): No analysis",
         ),
         ('[[rule]]\nanalysis = "kpis"\ncolumn = "step_n"\nmax = 1', "Did you mean 'step_ns'?"),
-        ('[[rule]]\nanalysis = "kpis"\ncolumn = "device_name"\nmax = 1', "is no number"),
-        ("[[rule]]\n" + ROWS, "it has no limit"),
-        ("[[rule]]\n" + ROWS + "max_increase = -1", "is not negative"),
-        ("[[rule]]\n" + ROWS + "max_increase = nan", "max_increase is a number"),
-        ("[[rule]]\n" + ROWS + "max = true", "max is a number"),
+        ('[[rule]]\nanalysis = "kpis"\ncolumn = "device_name"\nmax = 1', "is not numeric"),
+        ("[[rule]]\n" + ROWS, "the rule has no limit"),
+        ("[[rule]]\n" + ROWS + "max_increase = -1", "must not be negative"),
+        ("[[rule]]\n" + ROWS + "max_increase = nan", "max_increase must be a number"),
+        ("[[rule]]\n" + ROWS + "max = true", "max must be a number"),
         ("[[rule]]\n" + ROWS + "max_increase_pc = 1", "Did you mean 'max_increase_pct'?"),
         ("[[rule]]\n" + ROWS + "max = 1\nwhere = {rnak = 1}", "Did you mean 'rank'?"),
-        ("[[rule]]\n" + ROWS + 'max = 1\nwhere = {rank = "0"}', "rank is INTEGER, not '0'"),
-        ("[[rule]]\n" + ROWS + "max = 1\nwhere = {rank = true}", "rank is INTEGER, not True"),
+        (
+            "[[rule]]\n" + ROWS + 'max = 1\nwhere = {rank = "0"}',
+            "rank has type INTEGER, which does not match '0'",
+        ),
+        (
+            "[[rule]]\n" + ROWS + "max = 1\nwhere = {rank = true}",
+            "rank has type INTEGER, which does not match True",
+        ),
         ("[[rule]]\n" + ROWS + 'max = 1\naggregate = "avg"', "no aggregate 'avg'"),
         ("[[rule]]\n" + ROWS + 'max = 1\nby = ["rnk"]', "Did you mean 'rank'?"),
         ("[[rule]]\n" + ROWS + "max = 1\nmin_samples = 0", "min_samples"),
-        ("[[rule]]\n" + ROWS + "max = 1\nparameters = {steps = 'a'}", "steps takes an integer"),
-        ("[[rule]]\n" + ROWS + 'max = 1\nparameters = {runs = ["a"]}', "leave runs out"),
-        (("[[rule]]\n" + ROWS + "max = 1\n") * 2, "rule 2: another rule is called"),
+        ("[[rule]]\n" + ROWS + "max = 1\nparameters = {steps = 'a'}", "steps must be an integer"),
+        ("[[rule]]\n" + ROWS + 'max = 1\nparameters = {runs = ["a"]}', "must not contain runs"),
+        (("[[rule]]\n" + ROWS + "max = 1\n") * 2, "rule 2: another rule is already named"),
         ('[[rule]]\nanalysis = "trace_diff"\ncolumn = "diff_count"\nmax = 1', "use comparison"),
         (
             '[[rule]]\nanalysis = "comparison"\ncolumn = "diff_pct"\nmax_increase = 1',
-            "give max or min on diff_pct",
+            "set max or min on diff_pct",
         ),
     ],
 )
@@ -83,5 +89,5 @@ def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path) -> None:
 
 def test_a_rule_in_python_is_checked_too() -> None:
     """A rule that is created in Python is validated by its constructor."""
-    with pytest.raises(ParameterError, match="it has no limit"):
+    with pytest.raises(ParameterError, match="the rule has no limit"):
         Rule("kpis", "step_ns")

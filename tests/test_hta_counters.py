@@ -253,7 +253,9 @@ def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
             write_counters(store, store.runs()[0], 0)
         with pytest.raises(RankError, match="No rank 5"):
             write_counters(store, store.runs()[0], 5)
-        with pytest.raises(ParameterError, match="No series 'power'; available: queue, memory"):
+        with pytest.raises(
+            ParameterError, match="Unknown series 'power'; available: queue, memory"
+        ):
             write_counters(store, store.runs()[0], 0, ["power"])
     assert not list(tmp_path.glob("*_with_counters*"))
 

@@ -74,7 +74,7 @@ def test_one_value_stands_for_a_list_of_it(store: hta_sql.TraceStore, ranks: obj
     assert store.run("profiler_steps", ranks=ranks, runs="job").rows() == (
         store.run("profiler_steps", ranks=[0], runs=["job"]).rows()
     )
-    with pytest.raises(ParameterError, match="ranks takes an integer, not 'zero'"):
+    with pytest.raises(ParameterError, match="ranks must be an integer, not 'zero'"):
         store.run("profiler_steps", ranks="zero")
 
 

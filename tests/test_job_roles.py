@@ -112,7 +112,7 @@ def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
 
 def test_an_unknown_role_is_refused_with_those_there_are(job: Roles) -> None:
     """The error for an unknown role lists the existing roles."""
-    with pytest.raises(RankError, match=f"No role 'critic'; there are: .*{min(job.traces)}"):
+    with pytest.raises(RankError, match=f"No role 'critic'; available roles: .*{min(job.traces)}"):
         job.store.run("temporal_breakdown", roles=["critic"])
 
 

@@ -162,9 +162,9 @@ def test_timeline(trace: Trace, tmp_path: Path) -> None:
     chart = timeline.plot("Step 1", save_path=str(path))
     assert len(rows(chart)) == 5
     assert "https://cdn" not in path.read_text(encoding="utf-8")
-    with pytest.raises(ParameterError, match="no dur, name"):
+    with pytest.raises(ParameterError, match="Missing columns in the frame: dur, name"):
         Timeline(trace.get_trace(0)[["ts"]], trace.symbol_table)
-    with pytest.raises(ParameterError, match="prepare it first"):
+    with pytest.raises(ParameterError, match="Call prepare_timeline_events"):
         plot_events_timeline("x", trace.get_trace(0))
 
 

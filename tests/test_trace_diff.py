@@ -253,11 +253,13 @@ def test_what_is_not_there_is_named(
     one: LabeledTrace, three: LabeledTrace, store: TraceStore
 ) -> None:
     """The error names the missing rank, step, run or argument."""
-    with pytest.raises(RankError, match=r"No rank 2 in after; it has: \[0, 1, 5\]"):
+    with pytest.raises(RankError, match=r"No rank 2 in after; available ranks: \[0, 1, 5\]"):
         TraceDiff.compare_traces(one, three, test_rank=2)
-    with pytest.raises(ParameterError, match=r"No iteration 9 in before; it has: \[1, 2\]"):
+    with pytest.raises(
+        ParameterError, match=r"No iteration 9 in before; available iterations: \[1, 2\]"
+    ):
         TraceDiff.compare_traces(one, three, control_iteration=[1, 9])
-    with pytest.raises(ParameterError, match="has 2 runs; pass run: one, three"):
+    with pytest.raises(ParameterError, match="has 2 runs; pass one of them as run: one, three"):
         LabeledTrace(t=store)
     with pytest.raises(RankError, match="No run 'two'"):
         LabeledTrace(t=store, run="two")
@@ -265,7 +267,7 @@ def test_what_is_not_there_is_named(
         LabeledTrace("x")
     with pytest.raises(ParameterError, match="not a LabeledTrace, TraceAnalysis, Trace or folder"):
         TraceDiff.compare_traces(one, 7)  # type: ignore[arg-type]
-    with pytest.raises(RankError, match="No rank 5 in run 'one'; it has: 0"):
+    with pytest.raises(RankError, match="No rank 5 in run 'one'; available ranks: 0"):
         compare(Side(store, "one", ranks=[5]), Side(store, "three"))
 
 
@@ -277,5 +279,5 @@ def test_charts_are_drawn_into_files(name: str, one: LabeledTrace, tmp_path: Pat
     getattr(TraceDiff, name)(frame, show_image=True, export_image_path=str(path))
     assert "aten::linear" in path.read_text(encoding="utf-8")
     getattr(TraceDiff, name)(frame)
-    with pytest.raises(ParameterError, match="not returned by compare_traces"):
+    with pytest.raises(ParameterError, match="that compare_traces returned"):
         getattr(TraceDiff, name)(frame[["diff_counts"]])

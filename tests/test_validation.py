@@ -131,7 +131,7 @@ def test_a_refused_file_is_one_problem(problems_after: Callable[..., list[str]])
     Macros and analyses based on it are not checked.
     """
     (problem,) = problems_after("tables/gpu_ops.sql", ("    x.seq,\n", "    x.sequence AS seq,\n"))
-    assert "sql/tables/gpu_ops.sql: the engine refuses it" in problem
+    assert "sql/tables/gpu_ops.sql: the engine rejects the statement" in problem
 
 
 def test_a_stale_list_of_stored_columns_is_reported(root: Path) -> None:
@@ -147,7 +147,7 @@ def test_an_analysis_needs_a_golden_test(root: Path) -> None:
     (root.parent / "tests/golden/communication/comm_comp_overlap_v1.test").unlink()
     (problem,) = without_lines(find_problems(root))
     assert problem == (
-        f"sql/{ANALYSIS}: it has no golden test; write "
+        f"sql/{ANALYSIS}: the golden test is missing; write "
         "tests/golden/communication/comm_comp_overlap_v1.test (trace, call, expected rows)."
     )
 
@@ -182,7 +182,7 @@ def test_a_second_version_says_what_changed(root: Path) -> None:
     """Two versions can coexist, but the second must state what changed."""
     second_version(root)
     (problem,) = find_problems(root)
-    assert "version 2 does not say what changed; add a line '-- Changed: ...'" in problem
+    assert "version 2 does not state what changed; add a line '-- Changed: ...'" in problem
     second_version(root, ("-- Since: 0.1", "-- Since: 0.2\n-- Changed: copies hide nothing."))
     assert find_problems(root) == []
 
@@ -213,7 +213,8 @@ def test_an_unversioned_analysis_is_refused(root: Path) -> None:
     path.with_name("comm_comp_overlap.sql").write_text(text, encoding="utf-8")
     path.unlink()
     assert any(
-        "its name has no version; call it comm_comp_overlap_v1" in p for p in find_problems(root)
+        "the name has no version; rename the analysis and the file to comm_comp_overlap_v1" in p
+        for p in find_problems(root)
     )
 
 

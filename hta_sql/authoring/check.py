@@ -62,7 +62,7 @@ def _by_tests(library: Library, folder: Path) -> Iterator[str]:
     own = {about.name for about in library.user_library.analyses}
     strange = {case.path: case for case in cases if case.path.stem not in own}
     for path in strange:
-        yield f"{path}:1: there is no analysis {path.stem}; name the file after the analysis that it tests."
+        yield f"{path}:1: there is no analysis named {path.stem}; name the file after the analysis that it tests."
     asked = [case for case in cases if case.path not in strange]
     with (
         temporary_folder() as temporary,
@@ -75,7 +75,7 @@ def _by_tests(library: Library, folder: Path) -> Iterator[str]:
 
 def _of_case(engine: GoldenEngine, case: Case) -> str:
     if f"{case.path.stem}(" not in case.call:
-        return f"it does not call {case.path.stem}."
+        return f"the case does not call {case.path.stem}."
     try:
         found = difference(case, *engine.ask(case))
     except LibraryError:
@@ -85,4 +85,4 @@ def _of_case(engine: GoldenEngine, case: Case) -> str:
     rows = "\n".join(
         f"    {line}" for line in found.splitlines() if line.startswith(("-", "+", " "))
     )
-    return f"other rows; - is what the file expects, + what there is:\n{rows}" if found else ""
+    return f"the rows differ (- expected, + actual):\n{rows}" if found else ""

@@ -66,12 +66,12 @@ def parse_cases(path: Path, text: str) -> Iterator[Case]:
         body = [text for text in lines if text.strip() and not text.startswith("#")]
         if not body:
             continue
-        _demand(path, line, bool(said), "say in a comment what is true")
-        _demand(path, line, "----" in body, "write ---- between the call and its rows")
+        _demand(path, line, bool(said), "add a comment that states what the case checks")
+        _demand(path, line, "----" in body, "write ---- between the call and the expected rows")
         cut = body.index("----")
         found = re.fullmatch(r"traces: (.+)\ncall: ([\s\S]+)", "\n".join(body[:cut]))
         _demand(path, line, bool(found), "write 'traces: FILES', 'call: SQL', then '----'")
-        _demand(path, line, len(body) > cut + 1, "write the names of the columns below ----")
+        _demand(path, line, len(body) > cut + 1, "write the column names below ----")
         traces, call = found.groups() if found else ("", "")
         yield Case(path, line, " ".join(said), traces, call, body[cut + 1 :])
 
@@ -101,9 +101,11 @@ def traces_of(case: Case, folder: Path) -> dict[str, dict[int, str]]:
     for item in case.traces.split():
         found = _TRACE.match(item)
         if not found or not (folder / found["file"]).is_file():
-            wanted = f"of a file in {folder}: FILE, RANK=FILE or RUN/RANK=FILE"
+            wanted = (
+                f"FILE, RANK=FILE or RUN/RANK=FILE, where FILE is the name of a file in {folder}"
+            )
             raise LibraryError(
-                f"{case.path}:{case.line}: traces: {item!r} does not name a trace; write the name {wanted}."
+                f"{case.path}:{case.line}: traces: {item!r} does not name a trace; write {wanted}."
             )
         ranks = runs.setdefault(found["run"] or "run", {})
         rank = -1 - len(ranks) if found["rank"] == "?" else int(found["rank"] or 0)

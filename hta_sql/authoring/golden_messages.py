@@ -39,7 +39,7 @@ def message_of(cell: str, column: str) -> str:
     try:
         return render(found["code"], json.loads(found["values"] or "{}"), column)
     except json.JSONDecodeError as error:
-        raise LibraryError(f"{cell}: the values are not JSON: {error}.") from error
+        raise LibraryError(f"{cell}: the values are not valid JSON: {error}.") from error
 
 
 def render(code: str, values: Mapping[str, Any] | None = None, column: str = "message") -> str:

@@ -32,13 +32,15 @@ def write_new_analysis(name: str, topic: str, folder: Path) -> list[Path]:
     """
     if not _NAME.fullmatch(name) or not _NAME.fullmatch(topic) or topic in _TAKEN:
         raise ParameterError(
-            f"{topic}/{name}: names are lowercase letters, digits and _; a topic cannot be called "
-            f"{' or '.join(_TAKEN)}."
+            f"{topic}/{name}: names may contain lowercase letters, digits and _; a topic must not be "
+            f"named {' or '.join(_TAKEN)}."
         )
     library = load_library()
     for about in (*library.tables, *library.analyses):
         if about.base_name == re.sub(r"_v\d+$", "", name):
-            raise LibraryError(f"{name} is shipped: {about.path}. Choose another name.")
+            raise LibraryError(
+                f"{name} is the name of a built-in analysis: {about.path}. Choose another name."
+            )
     source = sql_root() / "new"
     texts = {
         folder / _renamed(path.relative_to(source), name, topic): path.read_text(encoding="utf-8")
@@ -46,7 +48,9 @@ def write_new_analysis(name: str, topic: str, folder: Path) -> list[Path]:
     }
     for path in texts:
         if path.exists():
-            raise LibraryError(f"{path}:1: it exists already; choose another name, or a _v2.")
+            raise LibraryError(
+                f"{path}:1: the file already exists; choose another name, or create a _v2."
+            )
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:

@@ -100,7 +100,7 @@ def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
     if name not in FIGURES:
         known = sorted(FIGURES)
         raise ParameterError(
-            f"There is no chart of {name}.{nearest(name, known)} Available: {', '.join(known)}."
+            f"There is no chart for {name}.{nearest(name, known)} Available: {', '.join(known)}."
         )
     if result.analysis and not len(result):
         needs = result.analysis.facts.get("Needs", "nothing")
@@ -113,7 +113,7 @@ def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
-        raise ParameterError(f"The chart of {name}: {error}.") from error
+        raise ParameterError(f"Cannot draw the chart for {name}: {error}.") from error
     return themed(chart)
 
 

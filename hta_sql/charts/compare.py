@@ -226,7 +226,7 @@ def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
     """
     known = table[table["kpi_value"].notna()]
     if known.empty:
-        return nothing(TITLE, "No figure of any run is known.")
+        return nothing(TITLE, "No metric is known for any run.")
     panels = [
         _panel(rows.tail(top).copy(), str(kpi), str(job))
         for (kpi, job), rows in known.groupby(["kpi", "job"], sort=False)

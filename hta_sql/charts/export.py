@@ -34,7 +34,7 @@ def save(chart: alt.TopLevelMixin, path: Path, title: str = "Chart") -> None:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise ParameterError(
-            f"Cannot draw into {path.name!r}: charts go into files that end in {', '.join(SUFFIXES)}."
+            f"Cannot write a chart to {path.name!r}: the file name must end in {', '.join(SUFFIXES)}."
         )
     written = content(spec_of(chart), suffix, title)
     with replacing(path) as partial:

@@ -170,7 +170,7 @@ def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "Launch queues: time during which they are full"
     if not table["full_ns"].any():
         longest = int(table["max_length"].max()) if len(table) else 0
-        return nothing(title, f"No queue was full; the longest held {longest:,} operations.")
+        return nothing(title, f"No queue was full; the longest contained {longest:,} operations.")
     size, unit = duration_unit(float(table["full_ns"].max()) if len(table) else 0)
     rows = table.assign(
         lane=lane_names(table, "rank", "device", "stream"),

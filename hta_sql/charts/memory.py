@@ -89,7 +89,7 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "Memory in use over time"
     known = table[table["allocated_bytes"].notna()]
     if known.empty:
-        return nothing(title, "The traces do not say how much is allocated in all.")
+        return nothing(title, "The traces do not contain the total allocated memory.")
     note = "Area: allocated. Line: reserved by the allocator. Point: the peak of what is allocated."
     return _curves(known, title, note)
 
@@ -100,7 +100,7 @@ def snapshot_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "Memory in use before the snapshot"
     known = table[table["time_ns"].notna()]
     if known.empty:
-        return nothing(title, "The snapshot has no history with times.")
+        return nothing(title, "The snapshot has no history with timestamps.")
     known = known.assign(
         device_type=1, ts=known["time_ns"], reserved_bytes=math.nan, capacity_bytes=math.nan
     )

@@ -75,17 +75,17 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
         applicable = list(rows)
-        click.echo(f"{run}: {counted(len(applicable), 'rule')} of advice{_together(applicable)}")
+        click.echo(f"{run}: {counted(len(applicable), 'recommendation')}{_together(applicable)}")
         for row in applicable:
             click.echo(wrapped(_paragraph(row, store)))
     if not found:
         note(
-            "No advice: nothing saves as much as --min-pct requires, or the traces have no events."
+            "No recommendations: none saves as much as --min-pct requires, or the traces have no events."
         )
         if other := _other_content(opened):
-            note(f"{other[0]} have an analysis of their own: {other[1].format(shlex.quote(store))}")
+            note(f"{other[0]} have a separate analysis: {other[1].format(shlex.quote(store))}")
         elif not any(row["gpu_op_count"] for row in opened.run("rank_health").records()):
-            note("There is no device in the trace; most rules are about devices.")
+            note("The traces contain no device activity, which most rules require.")
 
 
 def _other_content(opened: TraceStore) -> tuple[str, str] | None:

@@ -21,7 +21,7 @@ def _file_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE.json",
         show_default=words,
-        help="File of the baselines, for example under version control.",
+        help="Baselines file, for example one under version control.",
     )
 
 

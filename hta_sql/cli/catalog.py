@@ -44,7 +44,7 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
 
     if analyses and shipped_only:
-        raise click.UsageError("give either --analyses or --no-analyses")
+        raise click.UsageError("--analyses and --no-analyses cannot be combined")
     started = time.monotonic()
     manifest = read_manifest(store)
     library = load_library() if shipped_only else library_with(analyses) if analyses else None

@@ -10,7 +10,7 @@ from hta_sql.cli.messages import note
 from hta_sql.text import counted
 
 
-@click.command(short_help="Check analyses of your own.")
+@click.command(short_help="Check your own analyses.")
 @click.argument(
     "folders",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

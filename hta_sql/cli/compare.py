@@ -41,7 +41,7 @@ FORMATS = ("text", "json", "markdown")
     "--renamed",
     multiple=True,
     metavar="NEW=OLD",
-    help="An operator or kernel with another name in the test. May be repeated.",
+    help="Operator or kernel that has a different name in the test. May be repeated.",
 )
 @click.option(
     "--predicted",
@@ -93,7 +93,7 @@ def compare(
 
     if not tests and test_ranks is None and test_steps is None:
         raise click.UsageError(
-            "name a second run, or other --test-ranks or --test-steps of this one"
+            "pass a second run, or select other ranks or steps of this run with --test-ranks or --test-steps"
         )
     if predicted and any(given is not None for given in (ranks, test_ranks, steps, test_steps)):
         raise click.UsageError("--predicted compares whole runs: omit ranks and steps")

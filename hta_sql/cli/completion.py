@@ -23,5 +23,5 @@ def completion(ctx: click.Context, shell: str) -> None:
     """  # noqa: D301 - \b is click's marker for preformatted lines
     script = get_completion_class(shell)
     if script is None:
-        raise click.UsageError(f"{shell} cannot be completed")
+        raise click.UsageError(f"completion for {shell} is not supported")
     click.echo(script(ctx.find_root().command, {}, PROGRAM, VARIABLE).source())

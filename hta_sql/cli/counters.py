@@ -26,7 +26,7 @@ SERIES = ("queue", "memory")
     "repeated.",
 )
 @run_option
-@click.option("--ranks", type=INTEGERS, show_default="all of the run", help="Ranks.")
+@click.option("--ranks", type=INTEGERS, show_default="all of the run", help="Ranks to write.")
 @click.option("--include-last-profiler-step", is_flag=True, help="Include the last profiler step.")
 @click.option(
     "-o",

@@ -113,17 +113,17 @@ def _explain_nothing(wanted: dict[str, Any]) -> None:
         remedy = (
             ""
             if wanted["include_last_profiler_step"]
-            else " The last profiler step is left out without --include-last-profiler-step."
+            else " The last profiler step is excluded unless --include-last-profiler-step is given."
         )
         raise click.ClickException(
-            f"There is no path: no host operator of these ranks starts {', '.join(where)}.{remedy}"
+            f"There is no critical path: no host operator of these ranks starts {', '.join(where)}.{remedy}"
         )
 
 
 def _check(wanted: dict[str, Any]) -> None:
     has_events = bool(wanted["name"] or wanted["kernel_class"])
     if (wanted["faster"] is not None) != has_events:
-        raise click.UsageError("--faster needs --name or --class, and these need --faster")
+        raise click.UsageError("--faster requires --name or --class, and these require --faster")
     if wanted["faster"] is not None and wanted["wants_path"]:
         raise click.UsageError("--path and --faster cannot be combined")
 
@@ -144,4 +144,4 @@ def _draw(table: pa.Table, path: Path) -> None:
     from hta_sql.cli.messages import note  # noqa: PLC0415
 
     save(critical_path_summary(table.to_pandas()), path, "Critical path")
-    note(f"Drew {path}.")
+    note(f"Wrote the chart to {path}.")

@@ -94,7 +94,7 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     result = opened.run("stragglers", runs=[run])
     late = [row for row in result.arrow().to_pylist() if row["is_straggler"]]
     two = sorted({opened.ranks(run)[0], *(row["rank"] for row in late)})
-    click.echo(f"\nWhere a step of ranks {two} goes (step_accounting):\n")
+    click.echo(f"\nWhere the step time of ranks {two} goes (step_accounting):\n")
     opened.run("step_accounting", runs=[run], ranks=two).show()
     click.echo("\nSlow ranks (stragglers):\n")
     for message in dict.fromkeys(row["message"] for row in result.arrow().to_pylist()):
@@ -102,7 +102,7 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
             click.echo(message)
     if not late:
         click.echo("No straggler.")
-    click.echo("\nWhat a step would take in other circumstances (what_if):\n")
+    click.echo("\nHow long a step would take under other conditions (what_if):\n")
     opened.run("what_if", runs=[run]).show()
     click.echo("\nWhat to do (advice):\n")
     print_advice(opened, str(store), {"runs": [run]})

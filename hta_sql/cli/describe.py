@@ -23,7 +23,13 @@ _WIDEST = 110
 
 @click.command(short_help="Describe an analysis, a table or a macro.")
 @click.argument("name")
-@click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
+@click.option(
+    "--version",
+    type=int,
+    metavar="N",
+    show_default="newest stable",
+    help="Version of the analysis.",
+)
 @analyses_option
 @click.option("--sql", "shows_sql", is_flag=True, help="Print the SQL file instead.")
 def describe(
@@ -59,7 +65,7 @@ def find_object(name: str, library: Library, version: int | None = None) -> SqlO
             raise
         raise AnalysisNotFoundError(
             f"No analysis, table or macro {name!r}.{nearest(name, names)} "
-            "See the analyses: hta-sql list"
+            "See all analyses: hta-sql list"
         ) from None
 
 

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 SEVERITIES = ("error", "warning", "note")
 
 
-@click.command(short_help="Report what traces lack, and how to fix it.")
+@click.command(short_help="Report what is missing from traces, and how to fix it.")
 @store_argument("traces", "STORE[:RUN]|TRACES")
 @runs_option
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),
     default="error",
-    help="Exit with code 1 if there is a finding of this severity or a worse one.",
+    help="Exit with code 1 if there is a finding of this severity or higher.",
 )
 @click.option(
     "--argument-types",
     "level",
     type=click.Choice(["minimal", "standard", "complete", "off"]),
     default="standard",
-    help="Arguments of TRACES whose types are checked; each file is read once more for it.",
+    help="Arguments of TRACES whose types are checked; each file is read a second time.",
 )
 @audience_option("json (the analysis `findings`)")
 @verify_option
@@ -92,9 +92,9 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
                     "severity": "warning",
                     "finding": "argument_types",
                     "value": float(len(wrong)),
-                    "message": f"Arguments are of another type than PyTorch writes: {wrong[0]}.",
-                    "limits": "What cannot be converted is NULL in its column; event_args has it.",
-                    "remedy": "FROM event_args; write the arguments as torch.profiler does.",
+                    "message": f"Arguments have different types from those that PyTorch writes: {wrong[0]}.",
+                    "limits": "Values that cannot be converted are NULL in their columns; event_args contains them.",
+                    "remedy": "Query event_args, or write the arguments as torch.profiler does.",
                 }
             )
     return TableRows(

@@ -87,12 +87,12 @@ def explore(
             if bound := _port_of(process, token):
                 url = f"http://{HOST}:{bound}{'' if token_file else f'/?access_token={token}'}"
                 click.echo(url)
-                note("Ctrl-C ends it.")
+                note("Press Ctrl-C to stop.")
                 if not only_prints:
                     webbrowser.open(url)
             if process.wait():
                 messages.join()
-                raise click.ClickException("The explorer ended; its messages are above.")
+                raise click.ClickException("The explorer exited; see its messages above.")
         finally:
             process.terminate()
 

@@ -41,7 +41,7 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
     help="Folder (parquet, csv, trace) or file (xlsx, duckdb, speedscope, one trace).",
 )
 @runs_option
-@click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks.")
+@click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks to export.")
 @analyses_option
 @verify_option
 @click.option(
@@ -89,7 +89,7 @@ def export(
     from hta_sql.exports.exports import export as write  # noqa: PLC0415
 
     if not redact and (dry_run or redact_key is not None or format_name == "trace"):
-        raise click.UsageError("--dry-run, --redact-key and --format trace need --redact")
+        raise click.UsageError("--dry-run, --redact-key and --format trace require --redact")
     if redact and analyses:
         raise click.UsageError("--redact does not export your own analyses: omit --analyses")
     selection = Selection(names, runs or (), ranks or ())
@@ -100,7 +100,7 @@ def export(
         raise click.UsageError("Missing option '-o' / '--output'.")
     if output.suffix.lower() in (".csv", ".parquet") and not output.is_dir():
         raise click.UsageError(
-            f"{output.suffix[1:]} is written into a folder, one file per name. For one file: "
+            f"{output.suffix[1:]} is written to a folder, one file per name. To write a single file: "
             f"hta-sql sql {store} 'FROM NAME' -o {output}"
         )
     if redact:
@@ -112,11 +112,11 @@ def export(
     for part in written:
         if part.left_out:
             note(
-                f"warning: {part.name}: a sheet is too small for {part.left_out:,} of its "
-                f"{part.row_count + part.left_out:,} rows; --format parquet holds all."
+                f"warning: {part.name}: {part.left_out:,} of the "
+                f"{part.row_count + part.left_out:,} rows do not fit in a sheet; to export all rows, use --format parquet."
             )
     note(
-        f"Wrote {counted(len(written), 'name')}, {counted(sum(p.row_count for p in written), 'row')} to {output}."
+        f"Wrote {counted(len(written), 'result')}, {counted(sum(p.row_count for p in written), 'row')} to {output}."
     )
 
 

@@ -50,7 +50,7 @@ def failure_of(error: Exception) -> Failure | None:
         case _ if _is_engine_error(error):
             failure = Failure(_engine_message(error), USER_ERROR)
         case _ if _is_of_storage(error):
-            failure = Failure(f"the storage does not answer: {error}.", USER_ERROR)
+            failure = Failure(f"the storage backend is not responding: {error}.", USER_ERROR)
         case _:
             return None
     return failure
@@ -73,7 +73,7 @@ def _system_message(error: OSError) -> str:
 def _engine_message(error: Exception) -> str:
     """Return the first line of an engine error; the other lines suggest engine settings."""
     first = str(error).split("\n", 1)[0]
-    remedy = ". Give it more: --memory-limit" if _is_memory(error) else ""
+    remedy = ". Raise the limit: --memory-limit" if _is_memory(error) else ""
     return f"the engine failed: {first}{remedy}"
 
 

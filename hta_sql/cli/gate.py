@@ -150,7 +150,7 @@ def gate(
 
 def _format_of(path: Path, ctx: click.Context) -> str:
     if path.suffix.lower() not in SUFFIXES:
-        raise click.UsageError(f"-o takes a file that ends in {', '.join(SUFFIXES)}", ctx)
+        raise click.UsageError(f"-o needs a file name that ends in {', '.join(SUFFIXES)}", ctx)
     return SUFFIXES[path.suffix.lower()]
 
 

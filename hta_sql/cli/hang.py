@@ -133,7 +133,7 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
         channel, lines = key[1], groups[key]
         last = max(cell["collective_seq_id"] for cell in next(iter(lines.values())))
         width = len(str(max(lines)))
-        click.echo(f"\n{printable(channel)}, up to number {last}:")
+        click.echo(f"\n{printable(channel)}, up to collective {last}:")
         # Ranks that did the same share one line.
         alike: dict[str, list[int]] = {}
         for rank, row in lines.items():
@@ -161,7 +161,7 @@ def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
             found.setdefault(run, []).append(rank)
     if not found:
         raise click.ClickException(
-            "There is no Flight Recorder dump with an operation. Set TORCH_FR_BUFFER_SIZE=2000 (older versions: "
+            "No Flight Recorder dump contains an operation. Set TORCH_FR_BUFFER_SIZE=2000 (older versions: "
             "TORCH_NCCL_TRACE_BUFFER_SIZE) and TORCH_NCCL_DUMP_ON_TIMEOUT=1, and pass the files that the job writes "
             "when it hangs: nccl_trace_rank_N."
         )
@@ -182,7 +182,7 @@ def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:
         stuck = by_run.get(run, [])
         head = f"{printable(run)}: {counted(len(ranks), 'dump')} (ranks {rank_spans(ranks)})"
         if not stuck:
-            click.echo(f"{head}: nothing hangs. Every operation that a rank entered is finished.")
+            click.echo(f"{head}: nothing hangs. Every operation that a rank entered has finished.")
             continue
         roots = Counter(row["is_root"] for row in stuck)
         click.echo(
@@ -193,4 +193,4 @@ def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:
             message = row["message"].replace("run STORE", f"run {store}")
             click.echo(wrapped(f"\n{number}. {printable(message)}"))
         if len(stuck) > SHOWN:
-            click.echo(f"\n{len(stuck) - SHOWN} more are in the table.")
+            click.echo(f"\nThe table lists {len(stuck) - SHOWN} more.")

@@ -32,9 +32,11 @@ def _role_of(
     for value in values:
         role, equals, path = value.partition("=")
         if not equals and len(values) > 1:
-            raise click.BadParameter(f"{value!r} is for all traces, so it must be the only --role")
+            raise click.BadParameter(
+                f"{value!r} applies to all traces, so it must be the only --role"
+            )
         if equals and not path:
-            raise click.BadParameter(f"{value!r} is not ROLE=PATH")
+            raise click.BadParameter(f"{value!r} is not of the form ROLE=PATH")
         found.setdefault(role, []).append(path)
     return found if "=" in values[0] else values[0]
 
@@ -69,7 +71,11 @@ def _role_of(
     help="Number of processes.",
 )
 @click.option("--force", is_flag=True, help="Read unchanged files again.")
-@click.option("--rank-regex", metavar="RE", help="First group matches the rank in file names.")
+@click.option(
+    "--rank-regex",
+    metavar="RE",
+    help="Regular expression whose first group matches the rank in file names.",
+)
 @click.option(
     "--kernel-classes",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -106,7 +112,7 @@ def _role_of(
 @click.option(
     "--join-spans",
     is_flag=True,
-    help="Several files of a rank are one run: spans of schedule(repeat=2).",
+    help="Join several files of a rank into one run, as spans of schedule(repeat=2).",
 )
 @click.option(
     "--one-job",
@@ -260,11 +266,11 @@ def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
         read.append(f"kernel information of {counted(kernels, 'compiled kernel')}")
     parts = [f"Read {' and '.join(read)} in {seconds:.1f} s"] if read else []
     if report.resumed:
-        parts.append(f"{counted(len(report.resumed), what)} of an interrupted ingest taken over")
+        parts.append(f"{counted(len(report.resumed), what)} resumed from an interrupted ingest")
     if report.unchanged:
         parts.append(f"{counted(len(report.unchanged), what)} unchanged")
     if quarantined:
-        parts.append(f"{counted(quarantined, 'damaged span')} put into the table quarantine")
+        parts.append(f"{counted(quarantined, 'damaged span')} quarantined (table quarantine)")
     names = f"run{'s' if len(report.runs) > 1 else ''} {', '.join(report.runs)}"
     runs = names if len(report.runs) < 4 else f"{len(report.runs)} runs"
-    return f"{'; '.join(parts) or 'No trace is in this shard'} ({runs}). Next: {follow_up}"
+    return f"{'; '.join(parts) or 'This shard contains no traces'} ({runs}). Next: {follow_up}"

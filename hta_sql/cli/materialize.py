@@ -42,10 +42,10 @@ def materialize(
         kept = materialize_answers(store, analyses, runs or None, watch=watch)
     for one in kept:
         size = _kilobytes(one.bytes)
-        left = f"; {size}, materialized only if it is named" if one.is_left_out else f", {size}"
+        left = f"; {size}, materialized only if named" if one.is_left_out else f", {size}"
         note(f"Computed {one.table} of run {one.run}: {counted(one.rows, 'row')}{left}.")
     if not kept:
-        note("Everything is materialized already.")
+        note("Everything is already materialized.")
 
 
 def _list(store: Path) -> None:
@@ -63,10 +63,10 @@ def _list(store: Path) -> None:
         line = f"{name}: {len(kept)} of {counted(runs, 'run')}"
         line += f", {sum(one.rows for one in kept):,} rows, {_kilobytes(sum(one.bytes for one in kept))}"
         if large := [one.bytes for one in own if one.is_left_out]:
-            line += f"; {counted(len(large), 'run')} left out, up to {_kilobytes(max(large))}"
+            line += f"; {counted(len(large), 'run')} omitted, up to {_kilobytes(max(large))}"
         click.echo(line)
     total = sum(one.bytes for one in found if not one.is_left_out)
-    note(f"{_kilobytes(total)} in all.")
+    note(f"{_kilobytes(total)} in total.")
 
 
 def _kilobytes(size: int) -> str:

@@ -19,7 +19,7 @@ from hta_sql.serve.mcp.limits import Limits as LimitsOfAnswers
     "--rows",
     type=click.IntRange(min=1),
     default=LimitsOfAnswers.rows,
-    help="Maximum rows of an answer.",
+    help="Maximum rows of a result.",
 )
 @click.option(
     "--seconds",

@@ -9,7 +9,7 @@ import click
 from hta_sql.cli.messages import note
 
 
-@click.command(short_help="Write the files of an analysis of your own.")
+@click.command(short_help="Write the files of a new analysis.")
 @click.argument("kind", type=click.Choice(["analysis"]), metavar="analysis")
 @click.argument("name")
 @click.option(

@@ -31,7 +31,7 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
     "ranks",
     type=INTEGERS,
     show_default="the first",
-    help="Ranks, on one clock.",
+    help="Ranks to show, on a common clock.",
 )
 @click.option("--steps", "--step", "steps", type=INTEGERS, help="Profiler steps to show.")
 @click.option(
@@ -139,8 +139,8 @@ def _serve(path: Path, view: dict[str, int], options: dict[str, Any], *, only_pr
         url = server.link(view)
         if only_prints or not webbrowser.open(url):
             click.echo(url)
-        note("The trace is served until it has been read; Ctrl-C ends it.")
+        note("Serving the trace until the browser has read it; press Ctrl-C to stop.")
         if not server.serve(options["wait"]):
             raise click.ClickException(
-                f"The trace was not read for {options['wait']:g} s. Open the URL while this runs."
+                f"No browser read the trace within {options['wait']:g} s. Open the URL while this command is running."
             )

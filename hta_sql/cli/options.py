@@ -98,7 +98,7 @@ def _shard(text: str) -> tuple[int, int]:
     """Parse a shard: ``3/16`` is the third of sixteen shards."""
     match = _SHARD.match(text)
     if not match or not 1 <= int(match.group(1)) <= int(match.group(2)):
-        raise ValueError(f"{text!r} is not a part such as 1/16 or 16/16")
+        raise ValueError(f"{text!r} is not a shard such as 1/16 or 16/16")
     return int(match.group(1)), int(match.group(2))
 
 
@@ -112,7 +112,7 @@ def text_run(text: str) -> tuple[str, str | None]:
     if not colon or run.startswith("//") or Path(text).exists():
         return text, None
     if not run or not store:
-        raise ValueError(f"{text!r} is not STORE:RUN, such as job.store:base")
+        raise ValueError(f"{text!r} is not of the form STORE:RUN, such as job.store:base")
     return store, run
 
 
@@ -142,7 +142,7 @@ def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> d
     for value in values:
         tag, equals, text = value.partition("=")
         if not equals:
-            raise click.BadParameter(f"{value!r} is not key=value")
+            raise click.BadParameter(f"{value!r} is not of the form key=value")
         tags[tag] = text
     return tags
 
@@ -166,7 +166,7 @@ def run_option(command: Command) -> Command:
     facts: dict[str, Any] = {
         "metavar": "RUN",
         "show_default": "the first",
-        "help": "Run; one only.",
+        "help": "The run to use; only one.",
     }
     return click.option("--runs", "run", shell_complete=complete_runs, **facts)(command)
 
@@ -215,9 +215,10 @@ def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None)
     suffix = value.suffix.lower() if value else ""
     if not suffix or suffix in SUFFIXES or ctx.params.get("format_name"):
         return value
-    sheets = "; sheets: hta-sql export" if suffix.startswith(".xls") else ""
+    sheets = "; for spreadsheets, use hta-sql export" if suffix.startswith(".xls") else ""
     raise click.UsageError(
-        f"-o takes a file that ends in {', '.join(SUFFIXES)}, or --format{sheets}", ctx
+        f"-o needs a file name that ends in {', '.join(SUFFIXES)}; otherwise, specify --format{sheets}",
+        ctx,
     )
 
 
@@ -249,8 +250,7 @@ _OUTPUT = (
         type=click.Choice(FORMATS),
         is_eager=True,
         show_default="by the suffix of --output, else table",
-        help="table and markdown are for people (134.511 ms); csv, json, parquet and arrow hold "
-        "exact values.",
+        help="table and markdown are for people (134.511 ms); csv, json, parquet and arrow have exact values.",
     ),
     click.option(
         "-o",
@@ -311,7 +311,7 @@ def limit_options(command: Command) -> Command:
                 type=click.IntRange(min=1),
                 default=10_000_000,
                 metavar="N",
-                help="Fail if the answer has more rows.",
+                help="Fail if the result has more rows.",
             ),
             *_MEMORY_OPTIONS,
         )
@@ -385,7 +385,7 @@ def _drawable(ctx: click.Context, _: click.Parameter, value: Path | None) -> Pat
     """Raise before any computation if a file's suffix is not a chart format."""
     if value and value.suffix.lower() not in CHART_SUFFIXES:
         raise click.UsageError(
-            f"--chart takes a file that ends in {', '.join(CHART_SUFFIXES)}", ctx
+            f"--chart needs a file name that ends in {', '.join(CHART_SUFFIXES)}", ctx
         )
     return value
 

@@ -41,14 +41,18 @@ def send(result: Rows, out: Output) -> None:
         _send_table(result, out)
         return
     if name in BINARY and out.path is None and sys.stdout.isatty():
-        raise click.UsageError(f"{name.title()} is binary: use -o FILE, or a pipe")
+        raise click.UsageError(
+            f"{name.title()} is a binary format: use -o FILE, or pipe the output"
+        )
     total = len(result)
     if out.limit:
         result = TableRows(result.arrow().slice(0, out.limit), result.analysis)
     with _opened(out.path) as stream:
         WRITERS[name](result, stream)
     if len(result) < total:
-        note(f"note: {len(result):,} of {counted(total, 'row')}; --limit 0 writes all.")
+        note(
+            f"note: wrote {len(result):,} of {counted(total, 'row')}; --limit 0 writes all of them."
+        )
     if out.path:
         note(f"Wrote {counted(len(result), 'row')} to {out.path}.")
 
@@ -114,4 +118,4 @@ def send_chart(result: Result, path: Path) -> None:
     from hta_sql.charts import save  # noqa: PLC0415
 
     save(result.chart(), path, result.analysis.summary if result.analysis else path.stem)
-    note(f"Drew {path}.")
+    note(f"Wrote the chart to {path}.")

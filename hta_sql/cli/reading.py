@@ -140,5 +140,5 @@ def run_in(store: TraceStore, path: Path, run: str | None) -> str:
         return runs[0]
     if run not in runs:
         wanted = f"has no run {run!r}" if run else "has several runs"
-        raise click.UsageError(f"{path} {wanted}; name one: {', '.join(runs)}")
+        raise click.UsageError(f"{path} {wanted}; specify one: {', '.join(runs)}")
     return run

@@ -47,7 +47,7 @@ class AnalysisCommand(click.Command):
             and not Path(positionals[0]).exists()
         ):
             raise click.UsageError(
-                f"{positionals[0]!r} is the analysis, which comes after the store: "
+                f"{positionals[0]!r} is an analysis; pass the store first: "
                 f"hta-sql run {name} {positionals[0]}",
                 ctx,
             )
@@ -93,7 +93,13 @@ class AnalysisCommand(click.Command):
 @click.command(cls=AnalysisCommand, short_help="Run an analysis on a store.")
 @store_argument(metavar="STORE[:RUN]|TRACES")
 @click.argument("name", shell_complete=complete_analyses)
-@click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
+@click.option(
+    "--version",
+    type=int,
+    metavar="N",
+    show_default="newest stable",
+    help="Version of the analysis.",
+)
 @roles_option
 @analyses_option
 @memory_limit_option

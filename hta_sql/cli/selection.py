@@ -49,7 +49,7 @@ def select_run(given: dict[str, Any], run: str) -> None:
             f"This analysis has no parameter runs: omit :{run}; --help lists its parameters"
         )
     if given[option]:
-        raise click.UsageError(f"Name the run once: STORE:{run} or --{option}, not both")
+        raise click.UsageError(f"Specify the run only once: STORE:{run} or --{option}, not both")
     # An option that may be repeated is a tuple.
     several: list[str] | tuple[str, ...] = (run,) if isinstance(given[option], tuple) else [run]
     given[option] = run if option == "run" else several

@@ -30,8 +30,8 @@ KINDS = 4
 """Maximum number of kinds of work named in a line."""
 
 NOTHING = (
-    "No iteration of a serving engine: no annotation of vLLM, SGLang, ATOM or TensorRT-LLM, and no graph is "
-    "replayed. `hta-sql sql STORE 'FROM iteration_formats'` lists the names that are known."
+    "No iterations of a serving engine found: the traces have no annotations of vLLM, SGLang, ATOM or "
+    "TensorRT-LLM, and no graph is replayed. `hta-sql sql STORE 'FROM iteration_formats'` lists the known names."
 )
 
 
@@ -88,7 +88,7 @@ def serving(
             click.echo(wrapped(_exchange_line(parts)))
         if not ranks and len(store.ranks()) > 1 and (phases or exchanges):
             click.echo(
-                f"Only the first rank is shown; --ranks {rank_spans(store.ranks(), ',')}: all."
+                f"Only the first rank is shown; to show all ranks: --ranks {rank_spans(store.ranks(), ',')}."
             )
         if phases or exchanges:
             of = "job.store" if is_new else traces
@@ -122,7 +122,7 @@ def _line(row: Row, kinds: list[Row]) -> str:
         f"{row['run']} rank {row['rank']}: {phase}{engine}, {counted(row['iteration_count'], 'iteration')}"
     ]
     if row["iteration_p50_ns"] is None:
-        return printable(f"{said[0]}; no device operation is known of them.")
+        return printable(f"{said[0]}; their device operations are unknown.")
     per_token = " a token of each request" if row["phase"] == "decode" else " an iteration"
     said.append(f"{time_text(row['iteration_p50_ns'])}{per_token}")
     if row["iteration_count"] > 1:
@@ -135,7 +135,7 @@ def _line(row: Row, kinds: list[Row]) -> str:
         said.append(f"{time_text(row['gap_p50_ns'])} between iterations")
     said.append(f"{row['graph_pct']:.0f} % of iterations replay graphs")
     if row["unrecorded_ns"]:
-        said.append(f"{time_text(row['unrecorded_ns'])} unrecorded and left out")
+        said.append(f"{time_text(row['unrecorded_ns'])} unrecorded and excluded")
     most = ", ".join(f"{kind['category']} {kind['total_pct']:.0f} %" for kind in kinds[:KINDS])
     return printable(f"{'; '.join(said)}. Most: {most}.")
 

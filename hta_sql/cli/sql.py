@@ -34,7 +34,7 @@ def _assignment(text: str) -> tuple[str, Any]:
     """Split ``name=value``; the value is an integer, a number, a Boolean, or else a string."""
     name, separator, value = text.partition("=")
     if not separator or not name.isidentifier():
-        raise ValueError(f"{text!r} is not name=value")
+        raise ValueError(f"{text!r} is not of the form name=value")
     return name, _typed(value)
 
 
@@ -144,7 +144,7 @@ def _start_terminal_client(store: Path, analyses: tuple[Path, ...] | None) -> No
     program = shutil.which("harlequin", path=os.pathsep.join((SCRIPTS, os.environ.get("PATH", ""))))
     if program is None:
         raise click.UsageError(
-            'Give a query: hta-sql sql STORE "FROM analyses". For an editor in the terminal: '
+            'Pass a query: hta-sql sql STORE "FROM analyses". For an editor in the terminal: '
             "pip install 'hta_sql[tui]', then hta-sql sql STORE"
         )
     with hta_sql.open(
@@ -162,14 +162,16 @@ def _check_order(store: Path, query: str | None) -> None:
     # os.path, because a query is not a path, and may be too long for one.
     if query and not store.exists() and os.path.isdir(query):  # noqa: PTH112 - see above
         raise click.UsageError(
-            f"{str(store)!r} is the query, which comes after the store: "
+            f"{str(store)!r} is the query; pass the store first: "
             f"hta-sql sql {query} {shlex.quote(str(store))}"
         )
 
 
 def _query_text(query: str | None, file: IO[str] | None) -> str:
     if (query is None) == (file is None):
-        raise click.UsageError("Give one query: as an argument, with -f FILE, or - for stdin")
+        raise click.UsageError(
+            "Pass exactly one query: as an argument, with -f FILE, or with - for stdin"
+        )
     stream = sys.stdin if query == "-" else file
     text = stream.read() if stream else str(query)
     if not text.strip():

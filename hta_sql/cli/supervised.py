@@ -94,8 +94,7 @@ def _watched(child: int, deadlines: int) -> int:
                 remove_left_by_dead()
                 show_error(
                     f"Interrupted after {seconds:g} s. Request fewer runs, ranks or steps, or "
-                    "allow "
-                    "longer: --timeout."
+                    "allow more time: --timeout."
                 )
                 return 1
             message = os.read(deadlines, _SECONDS.size)
@@ -107,8 +106,8 @@ def _watched(child: int, deadlines: int) -> int:
     if status < 0:
         remove_left_by_dead()
         show_error(
-            f"The process of this query ended by {_name(-status)}. Ask a simpler query, or report it "
-            "if it is an ordinary one. The store is unharmed."
+            f"The query process was terminated by {_name(-status)}. The store is unharmed. Try a simpler "
+            "query; if an ordinary query fails, report it."
         )
         return 1
     return status

@@ -44,7 +44,7 @@ def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> 
         show_faults(verified.faults)
         _sum_up(verified)
     if verified.faults:
-        note(f"To repair it: hta-sql repair {store}")
+        note(f"To repair the store: hta-sql repair {store}")
         ctx.exit(1)
 
 
@@ -62,6 +62,6 @@ def show_faults(faults: Iterable[Fault]) -> None:
 def _sum_up(verified: Verified) -> None:
     from hta_sql.text import counted  # noqa: PLC0415
 
-    well = "" if verified.faults else " No fault found."
+    well = "" if verified.faults else " No faults found."
     size = verified.bytes / 1e6
     note(f"Read {counted(verified.files, 'file')}, {size:,.1f} MB.{well}")

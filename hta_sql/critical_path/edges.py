@@ -145,7 +145,7 @@ class EdgeData(MutableMapping[str, Any]):
     def __setitem__(self, key: str, value: float) -> None:
         if key != "weight" or value < 0:
             raise ParameterError(
-                f"Only the weight of an edge can be set, in µs and not below 0: {key}={value!r}."
+                f"Only the weight of an edge can be set, to a non-negative number of µs, not {key}={value!r}."
             )
         self._view.weights[self._at] = round(value * NS)
 

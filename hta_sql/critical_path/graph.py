@@ -238,7 +238,7 @@ class CPGraph:
         """Return the share of the path's length by bound [%], indexed by ``bound_by``."""
         breakdown = self.get_critical_path_breakdown()
         if breakdown is None:
-            raise ParameterError("There is no path yet: call critical_path() first.")
+            raise ParameterError("There is no critical path yet: call critical_path() first.")
         by_bound = breakdown.groupby("bound_by")["duration"].sum()
         shares: pd.Series = by_bound / by_bound.sum() * 100
         return shares
@@ -270,8 +270,8 @@ class CPGraph:
         """
         if not times_faster > 0 or (name is None and kernel_class is None):
             raise ParameterError(
-                "what_if needs a positive factor, and part of the name of events, a kernel class "
-                f"or both, not {times_faster!r}, name={name!r}, kernel_class={kernel_class!r}."
+                "what_if needs a positive factor, and part of an event name, a kernel class, or "
+                f"both, not {times_faster!r}, name={name!r}, kernel_class={kernel_class!r}."
             )
         chosen = self._events_like(name, kernel_class)
         edges = self.edges

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hta_sql.text import counted
+
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
@@ -35,15 +37,15 @@ class Windows:
     def __str__(self) -> str:
         named = f"with {self.annotation!r} in the name"
         left_out = self.in_trace - self.in_scope
-        why = "by steps, or by include_last_profiler_step=False"
+        why = "by the selected steps, or by include_last_profiler_step=False"
         if not self.in_trace:
             return f"Rank {self.rank} has no host event {named}."
         if not self.in_scope:
-            return f"Rank {self.rank} has {left_out} host event(s) {named}, all excluded: {why}."
+            return f"Rank {self.rank} has {counted(left_out, 'host event')} {named}, all excluded: {why}."
         more = f"; {left_out} more excluded: {why}" if left_out else ""
         return (
-            f"Rank {self.rank} has {self.in_scope} host event(s) {named}, numbered from 0 in time "
-            f"order{more}."
+            f"Rank {self.rank} has {counted(self.in_scope, 'host event')} {named}, numbered from 0 in "
+            f"time order{more}."
         )
 
 

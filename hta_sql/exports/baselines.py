@@ -95,7 +95,7 @@ class BaselineFile:
         """
         known = self.read()
         if name not in known:
-            has = f"it has: {', '.join(sorted(known))}" if known else "it has none"
+            has = ", ".join(sorted(known)) if known else "none"
             raise ParameterError(
                 f"No baseline {name!r} in {self.path!r}.{nearest(name, known)} Available: {has}."
             )
@@ -155,6 +155,6 @@ def check_unchanged(baseline: Baseline, store: TraceStore, file: str) -> None:
         raise StoreError(f"{subject} no longer exists.")
     if content_digest(store, baseline.run) != baseline.digest:
         raise StoreError(
-            f"{subject} was ingested again with other content. If this is intended: "
+            f"{subject} was ingested again with different content. If this is intended: "
             f"hta-sql baseline set {baseline.name} {baseline.store}:{baseline.run}"
         )

@@ -181,13 +181,15 @@ def _compared(
     """Compare the steps of two sides, without predictions."""
     for pair in renamed or ():
         if "=" not in pair:
-            raise ParameterError(f"{pair!r} is not a renaming such as new_name=old_name.")
+            raise ParameterError(f"{pair!r} is not a valid rename: expected new_name=old_name.")
     sides = (control, test)
     contents = [side.contents(include_last_profiler_step) for side in sides]
     for side, found in zip(sides, contents, strict=True):
         if not len(found):
             known = ", ".join(map(str, side.known_steps()[:20])) or "none"
-            raise ParameterError(f"Run {side.run!r} has no such steps to compare; it has: {known}.")
+            raise ParameterError(
+                f"Run {side.run!r} does not have the requested steps; available steps: {known}."
+            )
     names = {"control": control.run, "test": test.run}
     given = narrowing({"ranks": control.ranks or test.ranks, "steps": control.steps or test.steps})
     rows = control.store.run_over(

@@ -64,7 +64,7 @@ class Side:
         unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))
         if unknown and self.run in self.store.runs():
             known = ", ".join(map(str, self.store.ranks(self.run)[:20]))
-            raise RankError(f"No rank {unknown[0]} in run {self.run!r}; it has: {known}.")
+            raise RankError(f"No rank {unknown[0]} in run {self.run!r}; available ranks: {known}.")
         return {"runs": [self.run], "ranks": self.ranks, "steps": self.steps}
 
     def known_steps(self) -> list[int]:

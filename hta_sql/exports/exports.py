@@ -90,7 +90,7 @@ def export(
     if format_name in _WHOLE:
         write, holds = _WHOLE[format_name]
         if selection.names:
-            raise ParameterError(f"A {format_name} file contains {holds}; omit the names.")
+            raise ParameterError(f"A {format_name} file always contains {holds}; omit the names.")
         counts = write(store, path, selection.runs, selection.ranks)
         return [Exported(name, count) for name, count in counts.items()]
     if format_name not in ("csv", "parquet", "xlsx"):
@@ -105,7 +105,7 @@ def export(
 
 _WHOLE = {
     "duckdb": (write_portable, "every table and analysis"),
-    "speedscope": (write_speedscope, "the chains of calls"),
+    "speedscope": (write_speedscope, "the call stacks"),
 }
 """Single-file format ─▶ function that writes it, and its fixed content."""
 
@@ -134,7 +134,7 @@ def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> l
     from hta_sql.results.writers import WRITERS  # noqa: PLC0415 - imports pyarrow only when needed
 
     if folder.is_file():
-        raise StoreError(f"{str(folder)!r} is a file; csv and parquet are written into a folder.")
+        raise StoreError(f"{str(folder)!r} is a file; csv and parquet are written to a folder.")
     written = []
     with replacing_in(folder) as partial:
         for name, read in tables.items():
@@ -147,7 +147,7 @@ def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> l
 
 def _write_book(tables: dict[str, Reader], path: Path) -> list[Exported]:
     if path.is_dir():
-        raise StoreError(f"{str(path)!r} is a folder; xlsx is written as one file.")
+        raise StoreError(f"{str(path)!r} is a folder; xlsx is written to a single file.")
     # Written to memory first, because the target may be a pipe, or its disk may be full.
     whole = io.BytesIO()
     written = write_sheets(tables, whole)
@@ -171,7 +171,7 @@ def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]
         import xlsxwriter  # noqa: PLC0415 - optional dependency
     except ImportError as error:
         raise ExtraNotInstalledError(
-            "Sheets need XlsxWriter: pip install 'hta_sql[xlsx]'"
+            "Spreadsheets need XlsxWriter: pip install 'hta_sql[xlsx]'"
         ) from error
     # constant_memory streams rows to disk. Strings never become formulas, links or numbers.
     options = {
@@ -186,7 +186,9 @@ def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]
             return _fill_sheets(book, tables)
     except xlsxwriter.exceptions.FileCreateError as error:
         reason = next(filter(None, map(reason_of, error.args)), f"{error}.")
-        raise StoreError(f"Sheets cannot be written to the temporary folder: {reason}") from error
+        raise StoreError(
+            f"Spreadsheets cannot be written to the temporary folder: {reason}"
+        ) from error
 
 
 def _fill_sheets(book: Any, tables: dict[str, Reader]) -> list[Exported]:

@@ -41,7 +41,7 @@ def write_portable(
         QueryError: The engine failed.
     """
     if path.is_dir():
-        raise StoreError(f"{str(path)!r} is a folder; duckdb is written as one file.")
+        raise StoreError(f"{str(path)!r} is a folder; duckdb is written to a single file.")
     store.check_scope(runs, ranks)
     scope: dict[str, Any] = {"runs": list(runs) or None, "ranks": list(ranks) or None}
     with made_folder(path.parent), replacing(path) as partial:

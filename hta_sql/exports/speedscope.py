@@ -46,7 +46,7 @@ def write_speedscope(
         RankError: A requested run or rank is not in the store.
     """
     if path.is_dir():
-        raise StoreError(f"{str(path)!r} is a folder; speedscope is written as one file.")
+        raise StoreError(f"{str(path)!r} is a folder; speedscope is written to a single file.")
     scope: dict[str, Any] = {"runs": list(runs) or None, "ranks": list(ranks) or None}
     found = store.run("folded_stacks", min_pct=MIN_PCT, **scope)
     frames: dict[str, int] = {}

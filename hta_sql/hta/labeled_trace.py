@@ -80,7 +80,9 @@ class LabeledTrace(Closing):
             self.store, self.run = source, run or _only_run(source)  # type: ignore[assignment, arg-type]  # a store
         if self.run not in self.store.runs():
             runs = ", ".join(self.store.runs())
-            raise RankError(f"No run {self.run!r} in {str(self.store.path)!r}; it has: {runs}.")
+            raise RankError(
+                f"No run {self.run!r} in {str(self.store.path)!r}; available runs: {runs}."
+            )
         self.t = Trace(job=Job.over(self.store, self.run))
         self.t.parse_traces()
         self.label = label or self.run
@@ -109,10 +111,12 @@ class LabeledTrace(Closing):
         ranks = _listed(rank, known_ranks)
         steps = _listed(iteration, known_steps)
         if unknown := [number for number in ranks if number not in known_ranks]:
-            raise RankError(f"No rank {unknown[0]} in {self.label}; it has: {known_ranks}.")
+            raise RankError(
+                f"No rank {unknown[0]} in {self.label}; available ranks: {known_ranks}."
+            )
         if unknown := [number for number in steps if number not in known_steps]:
             raise ParameterError(
-                f"No iteration {unknown[0]} in {self.label}; it has: {known_steps}."
+                f"No iteration {unknown[0]} in {self.label}; available iterations: {known_steps}."
             )
         return Side(self.store, self.run, ranks, steps or None)
 
@@ -194,6 +198,6 @@ def _only_run(store: TraceStore) -> str:
     runs = store.runs()
     if len(runs) != 1:
         raise ParameterError(
-            f"{str(store.path)!r} has {len(runs)} runs; pass run: {', '.join(runs)}."
+            f"{str(store.path)!r} has {len(runs)} runs; pass one of them as run: {', '.join(runs)}."
         )
     return runs[0]

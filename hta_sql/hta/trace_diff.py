@@ -150,7 +150,7 @@ class TraceDiff:
         labels = first.label, second.label
         if labels[0] == labels[1]:
             labels = labels[0], f"{labels[1]}_test"
-            log.warning("Both traces are labeled %r; the test gets the label %r.", *labels)
+            log.warning("Both traces are labeled %r; the test trace is relabeled %r.", *labels)
         table = table.sort_values("name", ignore_index=True)
         columns: dict[str, Any] = {"short_name" if use_short_name else "name": table["name"]}
         for label, side in zip(labels, ("control", "test"), strict=True):
@@ -213,9 +213,11 @@ def _visualize(
     ]
     difference = "diff_counts" if what == "counts" else "diff_duration"
     if len(labels) != len(("control", "test")) or difference not in df:
-        raise ParameterError("df was not returned by compare_traces.")
+        raise ParameterError("df must be a frame that compare_traces returned.")
     if not (path or (show_image and in_notebook())):
-        log.info("No notebook to show the chart in; export_image_path saves it to a file.")
+        log.info(
+            "The chart is not shown outside of a notebook; pass export_image_path to save it to a file."
+        )
         return
     from hta_sql.charts import save, side_by_side  # noqa: PLC0415 - altair is needed for charts only
 

@@ -32,6 +32,6 @@ def refuse_ages(con: duckdb.DuckDBPyConnection, paths: Mapping[int, str]) -> Non
         years = (totals[part] or 0) / NS_OF_A_YEAR
         if years > MAX_YEARS:
             raise TraceFormatError(
-                f"{path}: the durations of its events add up to {years:,.0f} years, "
+                f"{path}: the event durations add up to {years:,.0f} years, "
                 f"more than the maximum of {MAX_YEARS:.0f} years."
             )

@@ -92,15 +92,15 @@ def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
     do = "do ranks" if len(others) > 1 else "does rank"
     more = f" (and so {do} {rank_spans(others)})" if others else ""
     timed = (
-        "a separate capture, such as a span of torch.profiler.schedule(repeat=2), and becomes a "
-        "run (--join-spans joins them into one run). In order of time:"
+        ", because it is a separate capture, such as a span of torch.profiler.schedule(repeat=2); "
+        "--join-spans joins the files into one run. In order of time"
     )
     log.warning(
-        "Rank %d has %d files%s. Each is %s NAME, NAME-capture2, ...: %s.",
+        "Rank %d has %d files%s. Each becomes a separate run%s, the runs NAME, NAME-capture2, ... are: %s.",
         rank,
         len(files),
         more,
-        timed if any(file.start_ns for file in files) else "a run. In order of their names:",
+        timed if any(file.start_ns for file in files) else ". In order of file name",
         ", ".join(distinct_names([file.path for file in files])),
     )
     if any(len({folder_of(file.path) for file in files}) > 1 for files in several.values()):

@@ -57,7 +57,7 @@ def _warn_of_values(files: Sequence[TraceFile], what: str, values: Sequence[obje
             f"{value}: {_names(file.path for file in of)}" for value, of in by_value.items()
         )
         log.warning(
-            "The traces state different %s, so they may come from several jobs: %s.", what, parts
+            "The traces have different %s, so they may come from several jobs: %s.", what, parts
         )
 
 
@@ -75,7 +75,7 @@ def warn_of_mixed_clocks(results: Sequence[RankResult]) -> None:
         if without and len(without) < len(read):
             log.warning(
                 "Only some traces of run %s have baseTimeNanoseconds; their times cannot be "
-                "compared with times of the other traces. Without baseTimeNanoseconds: %s.",
+                "compared with those of the other traces. Without baseTimeNanoseconds: %s.",
                 run,
                 _names(result.job.path for result in without),
             )
@@ -93,9 +93,9 @@ def _check_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
     if refused:
         numbers = ", ".join(map(str, sorted({file.rank - first for file in refused})[:NAMES]))
         raise RankError(
-            f"The job has a world size of {size}, so there is no rank {numbers}: "
+            f"The job has a world size of {size}, so it has no rank {numbers}: "
             f"{_names(file.path for file in refused)}. Ingest the traces of each job separately, "
-            "or pass the right ranks as {rank: path}."
+            "or pass the correct ranks as {rank: path}."
         )
     if beyond:
         log.warning(
@@ -105,7 +105,7 @@ def _check_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
     if missing and all_wanted:
         role = files[0].role if first else None
         whole = f"Role {role} has" if role else "The job has"
-        log.warning("%s %d ranks; there is no trace of rank %s.", whole, size, missing)
+        log.warning("%s %d ranks; the traces of these ranks are missing: %s.", whole, size, missing)
 
 
 def _warn_of_copies(found: Sequence[TraceFile]) -> None:

@@ -136,7 +136,7 @@ def discover(
     missing = set(wanted) - {file.rank for file in found}
     if missing:
         raise RankError(
-            f"No trace of rank {', '.join(map(str, sorted(missing)))}; there are ranks "
+            f"No trace was found for rank {', '.join(map(str, sorted(missing)))}; available ranks: "
             f"{rank_spans(file.rank for file in found)}."
         )
     return [file for file in found if file.rank in wanted]
@@ -172,7 +172,7 @@ def _split(paths: list[str], roles: DiscoveredRoles) -> tuple[list[TraceFile], l
     if left_out:
         names = sorted({path.rpartition("/")[2] for path in left_out})
         log.warning(
-            "Skipped unsupported files of MindSpore's profiler: %s. Supported cluster data: %s.",
+            "Skipped unsupported MindSpore profiler files: %s. Supported cluster data: %s.",
             first_of(names, MANY_SKIPPED),
             ", ".join(SUPPORTED),
         )
@@ -205,11 +205,11 @@ def _compiled(rank_regex: str | None) -> tuple[re.Pattern[str], ...]:
         pattern = re.compile(rank_regex)
     except re.error as error:
         raise ParameterError(
-            f"rank_regex {rank_regex!r} is not a regular expression: {error}."
+            f"rank_regex {rank_regex!r} is not a valid regular expression: {error}."
         ) from error
     if not pattern.groups:
         raise ParameterError(
-            f"rank_regex {rank_regex!r} has no group: put the rank's digits in parentheses."
+            f"rank_regex {rank_regex!r} has no capture group: put the digits of the rank in parentheses."
         )
     return (pattern, *NAME_PATTERNS)
 
@@ -269,8 +269,8 @@ def _looked_at(path: str, look: Peek) -> Stated:
     stated = look(path)
     if stated.rank is not None and stated.rank not in RANKS:
         raise TraceFormatError(
-            f"{path!r} states rank {stated.rank}; a rank must be below {RANKS.stop:,}. Pass its "
-            f"rank: ingest({{rank: path}})."
+            f"{path!r} specifies rank {stated.rank}; a rank must be below {RANKS.stop:,}. Pass the "
+            f"correct rank: ingest({{rank: path}})."
         )
     return stated
 
@@ -306,7 +306,7 @@ def _by_order(unknown: list[TraceFile], taken: set[int]) -> list[TraceFile]:
         for file in found:
             of_role = f" of role {file.role}" if file.role else ""
             log.warning(
-                "%s does not state its rank; using rank %d%s.", file.path, file.rank, of_role
+                "%s does not specify its rank; using rank %d%s.", file.path, file.rank, of_role
             )
     return found
 

@@ -86,7 +86,7 @@ def _of_file(path: str) -> Fingerprint:
         info = fs.info(name)
         content = f"etag {info['ETag']}" if info.get("ETag") else _ends(fs, name, info["size"])
     except FileNotFoundError as error:
-        raise TraceNotFoundError(f"Cannot open trace {path!r}: it does not exist.") from error
+        raise TraceNotFoundError(f"Cannot open trace {path!r}: the file does not exist.") from error
     except PermissionError as error:
         raise TraceNotFoundError(f"Cannot open trace {path!r}: {error.strerror}.") from error
     size = int(info["size"])

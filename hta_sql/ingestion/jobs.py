@@ -45,7 +45,7 @@ def check_one_job(found: Sequence[TraceFile]) -> None:
     names = dict(zip((f.path for f in files), distinct_names([f.path for f in files]), strict=True))
     listed = [_job_text(job, names) for job in jobs]
     raise RankError(
-        f"The traces are of {len(jobs)} jobs, because {', and '.join(reasons)}: "
+        f"The traces come from {len(jobs)} jobs, because {', and '.join(reasons)}: "
         f"{first_of(listed, MOST_JOBS, '; ')}. "
         "Ingest each job separately: hta-sql ingest FOLDER --run NAME -o STORE. "
         "If they are roles of one job, such as prefill and decode servers, give each a role: "
@@ -59,18 +59,18 @@ def _reasons(files: Sequence[TraceFile]) -> Iterator[str]:
         roles[file.role].append(file)
     of_roles = list(roles.values())
     if any(len({s.world_size for s in _stated(of) if s.world_size}) > 1 for of in of_roles):
-        yield "they state different world sizes"
+        yield "they have different world sizes"
     if any(len({s.backend for s in _stated(of) if s.backend}) > 1 for of in of_roles):
-        yield "they state different backends"
+        yield "they have different backends"
     pairs = list(_of_one_rank(files))
     if any(_are_two_processes(one, other) for one, other in pairs):
-        yield "different processes recorded one rank"
+        yield "different processes recorded the same rank"
     elif any(_have_other_groups(one, other) for one, other in pairs):
-        yield "traces of one rank state different process groups"
+        yield "traces of the same rank have different process groups"
     telling = {folder_of(f.path) for f in files if f.stated and f.stated.world_size}
     silent = [file for file in files if file.rank_source == BY_ORDER and file.role is None]
     if telling and any(folder_of(file.path) not in telling for file in silent):
-        yield "traces in other folders state neither rank nor world size"
+        yield "traces in other folders specify neither rank nor world size"
     if _is_apart(silent):
         yield "they were recorded at different times"
 

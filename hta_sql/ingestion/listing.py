@@ -83,7 +83,10 @@ def _below(fs: Any, root: str) -> list[str]:
         found.extend(f"{place}/{name}" for name in names)
         for path in (Path(place, name) for name in folders if not name.startswith(".")):
             if path.is_symlink():
-                log.warning("Skipped folder %r: it is a link. Pass its path to read it.", str(path))
+                log.warning(
+                    "Skipped folder %r: it is a symbolic link. To read it, pass its path.",
+                    str(path),
+                )
     return found
 
 

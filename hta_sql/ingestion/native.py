@@ -132,7 +132,7 @@ class NativeBatch:
         plan = _plan()
         self._reader = library.hta_sql_reader_new(plan, len(plan))
         if not self._reader:
-            raise RuntimeError("the compiled reader does not understand its plan")
+            raise RuntimeError("the compiled reader cannot parse the plan")
 
     def __del__(self) -> None:
         """Free the columns, which no array references any longer."""
@@ -176,7 +176,7 @@ class NativeBatch:
         """
         ids = (ctypes.c_int64 * len(first_ids))(*first_ids)
         if not self._library.hta_sql_reader_number(self._reader, ids, len(first_ids)):
-            raise RuntimeError("the compiled reader has read other chunks")
+            raise RuntimeError("the compiled reader read different chunks than expected")
         return {
             table: self._table(place, columns, is_typed=table in FIELDS)
             for place, (table, columns) in enumerate(_columns().items())

@@ -143,10 +143,10 @@ def ingest_rank(job: RankJob) -> RankResult:
             log.info("%s does not parse at a chunk boundary; reading it event by event.", job.path)
             careful = True
         except ChangedWhileReadError:
-            log.warning("%s changed while it was read; reading it again.", job.path)
+            log.warning("%s changed while it was being read; reading it again.", job.path)
     raise TraceError(
-        f"{job.path!r} changed during each read ({MAX_READS} times): another process is writing "
-        "it. Ingest it again when that process has finished."
+        f"{job.path!r} changed during each of {MAX_READS} reads: another process is writing to "
+        "the file. Ingest the trace again when that process has finished."
     )
 
 

@@ -58,7 +58,7 @@ def named_roles(
             )
             return {}
     log.warning(
-        "Roles from the names of folders and files: %s. To assign other roles: "
+        "Roles inferred from folder and file names: %s. To assign other roles: "
         "--role ROLE=PATH (role={role: path}).",
         ", ".join(f"{role} ({counted(count, 'file')})" for role, count in sorted(used.items())),
     )

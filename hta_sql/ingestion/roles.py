@@ -73,7 +73,7 @@ def requested_roles(option: RoleOption | None) -> list[RequestedRole]:
     for role, traces in given.items():
         if not isinstance(role, str) or not _ROLE.fullmatch(role) or role != role.strip():
             raise ParameterError(
-                f"Role {role!r}: use one line without ',' and '=', at most 100 characters."
+                f"Role {role!r}: use one line without ',' or '=', at most 100 characters."
             )
         found.append(RequestedRole(role, None if traces is None else _paths(traces)))
     return found
@@ -189,12 +189,17 @@ def role_finder(
         says = stated.role if stated else None
         if role := requested_role(requested, path):
             if says and says != role:
-                log.warning("%s states the role %s; it was given the role %s.", path, says, role)
+                log.warning(
+                    "%s specifies the role %s; using the requested role %s instead.",
+                    path,
+                    says,
+                    role,
+                )
             return role, "given"
         if says:
             if named.get(path, says) != says:
                 log.warning(
-                    "%s states the role %s, which is used, although its name contains %s.",
+                    "%s specifies the role %s, but its name contains %s; using the specified role.",
                     path,
                     says,
                     named[path],
@@ -318,9 +323,9 @@ def _check_range(placed: Sequence[TraceFile]) -> None:
         check_rank(file.rank, file.path)
         if file.first_rank and file.stated is None:
             raise RankError(
-                f"{file.path!r} is cluster data, whose links refer to ranks, but another role also "
-                f"has its rank {file.rank - file.first_rank}. Ingest the cluster data of each role "
-                "as a separate run: hta-sql ingest FOLDER --run NAME -o STORE."
+                f"{file.path!r} is cluster data, whose links identify ranks by number, but rank "
+                f"{file.rank - file.first_rank} also exists in another role, so the links are ambiguous. "
+                "Ingest the cluster data of each role as a separate run: hta-sql ingest FOLDER --run NAME -o STORE."
             )
 
 

@@ -348,5 +348,5 @@ def _refuse_flaws(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) ->
         offset, reason, excerpt = first[0]
         raise TraceFormatError(
             f"{reader.name}: {reason}, at byte {offset}: {excerpt[:80]!r}. "
-            "Without strict it is quarantined and the rest is read."
+            "Without strict, the damaged part is quarantined and the rest is read."
         )

@@ -94,7 +94,9 @@ def naming(about: SqlObject) -> Iterator[None]:
     except duckdb.Error as error:
         said = str(error).partition("\n")[0]
         line = refused_line(about, error)
-        raise LibraryError(f"{about.path}:{line}: the engine refuses it: {said}.") from error
+        raise LibraryError(
+            f"{about.path}:{line}: the engine rejects the statement: {said}."
+        ) from error
 
 
 def refused_line(about: SqlObject, error: duckdb.Error) -> int:
@@ -123,12 +125,12 @@ def create_one(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
     if kinds != ["CREATE"]:
         words = ", ".join(kinds)
         raise LibraryError(
-            f"{about.path}:1: a file contains one CREATE statement, but this one contains: {words}."
+            f"{about.path}:1: a file must contain one CREATE statement, but this one contains: {words}."
         )
     question = "FROM duckdb_functions() WHERE internal AND function_name = ?"
     if about.version and con.execute(question, [about.base_name]).fetchall():
         raise LibraryError(
-            f"{about.path}:1: {about.base_name} is a function of the engine; rename it."
+            f"{about.path}:1: {about.base_name} is already the name of a built-in DuckDB function; choose another name."
         )
     if about.version:
         _create_version(con, about)

@@ -371,7 +371,7 @@ def parse_file(path: Path) -> SqlObject:
     try:
         return parse_text(path, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise LibraryError(f"{path}:1: it cannot be read: {error}") from error
+        raise LibraryError(f"{path}:1: the file cannot be read: {error}") from error
 
 
 def parse_text(path: Path, text: str) -> SqlObject:
@@ -385,10 +385,12 @@ def parse_text(path: Path, text: str) -> SqlObject:
     if not declared:
         raise LibraryError(
             f"{path}:1: no 'CREATE OR REPLACE MACRO name(' with one parameter per line, and no "
-            "'CREATE OR REPLACE VIEW name AS'. Copy the form of another file in the folder."
+            "'CREATE OR REPLACE VIEW name AS'. Use another file in the folder as a template."
         )
     if not text.startswith("--") or not text.partition("\n")[0].strip("- "):
-        raise LibraryError(f"{path}:1: start with a one-line comment that states what it answers.")
+        raise LibraryError(
+            f"{path}:1: start the file with a one-line comment that describes its result."
+        )
     return SqlObject(
         path=path,
         name=declared.group(1),

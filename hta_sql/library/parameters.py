@@ -23,7 +23,7 @@ _WORDS = {
     "BIGINT": "an integer",
     "INTEGER": "an integer",
     "DOUBLE": "a number",
-    "VARCHAR": "a text",
+    "VARCHAR": "a string",
     "BOOLEAN": "True or False",
 }
 
@@ -40,7 +40,7 @@ def check_parameters(analysis: SqlObject, given: Mapping[str, Any]) -> dict[str,
         if name not in declared:
             raise ParameterError(
                 f"{analysis.base_name} has no parameter {name!r}.{nearest(name, declared)} "
-                f"It takes: {', '.join(declared)}."
+                f"Available: {', '.join(declared)}."
             )
         values[name] = _fit(analysis.base_name, declared[name], value)
     return values
@@ -69,7 +69,7 @@ def _scalar(analysis: str, name: str, kind: str, value: Any) -> Any:
         value = value.item()  # NumPy scalars
     allowed = _SCALARS[kind]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-        raise ParameterError(f"{analysis}: {name} takes {_WORDS[kind]}, not {value!r}.")
+        raise ParameterError(f"{analysis}: {name} must be {_WORDS[kind]}, not {value!r}.")
     return value
 
 

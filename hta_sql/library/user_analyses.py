@@ -93,7 +93,9 @@ def read_folder(folder: Path) -> list[SqlObject]:
     for path in sorted(misplaced):
         place = path.relative_to(folder).parts[0]
         if place != TESTS and not place.startswith("."):
-            raise LibraryError(f"{path}:1: move it to TOPIC/{path.name}, where TOPIC is one word.")
+            raise LibraryError(
+                f"{path}:1: move the file to TOPIC/{path.name}, where TOPIC is one word."
+            )
     paths = sorted(p for p in folder.glob("*/*.sql") if not p.parent.name.startswith("."))
     found = [parse_file(path) for path in paths if path.parent.name != TESTS]
     if not any(not about.is_macro for about in found):
@@ -153,17 +155,17 @@ def _unusable(about: SqlObject) -> Iterator[str]:
     declared = about.parameters
     if about.is_macro:
         if not _SHARED.fullmatch(about.name) or f"MACRO lib.{about.name}(" not in about.text:
-            yield "a file of lib creates a macro lib.name, in lowercase"
+            yield "a file in lib must create a macro lib.name, in lowercase"
     elif "\n) AS TABLE\n" not in about.text or f"MACRO {about.name}(" not in about.text:
-        yield "an analysis is CREATE OR REPLACE MACRO name_v1(…) AS TABLE"
+        yield "an analysis must be defined by CREATE OR REPLACE MACRO name_v1(…) AS TABLE"
     elif not _ANALYSIS.fullmatch(about.name):
-        yield f"call it {about.name.lower()}_v1: lowercase, with a version"
+        yield f"rename the analysis to {about.name.lower()}_v1: lowercase, with a version"
     if about.path.stem != about.name:
-        yield f"it creates {about.name}; call the file {about.name}.sql"
+        yield f"the file creates {about.name}; rename the file to {about.name}.sql"
     for parameter in declared if not about.is_macro else ():
         if parameter.default is None or (parameter.type or "").removesuffix("[]") not in TYPES:
             known = ", ".join(TYPES)
-            yield f"parameter {parameter.name} needs a default, and a type of {known} or a list of these"
+            yield f"parameter {parameter.name} needs a default, and one of the types {known}, or a list of one of them"
 
 
 def _of_packages() -> list[tuple[str, Path]]:
@@ -178,7 +180,7 @@ def _of_packages() -> list[tuple[str, Path]]:
         try:
             folders = _folders_of(point.load())
         except Exception as error:  # another package may raise anything
-            raise LibraryError(f"{where} fails: {type(error).__name__}: {error}") from error
+            raise LibraryError(f"{where} failed: {type(error).__name__}: {error}") from error
         found += [(where, folder) for folder in folders]
     return found
 

@@ -50,7 +50,7 @@ def write_counters(
         TraceError: The trace is missing or has changed, or the result cannot be written.
     """
     if unknown := sorted(set(series) - set(SERIES)):
-        raise ParameterError(f"No series {unknown[0]!r}; available: {', '.join(SERIES)}.")
+        raise ParameterError(f"Unknown series {unknown[0]!r}; available: {', '.join(SERIES)}.")
     source = source_of(store, run, rank)
     scope: dict[str, Any] = {"runs": [run], "ranks": [rank]}
     scope["include_last_profiler_step"] = include_last_profiler_step

@@ -94,7 +94,7 @@ def look_at(
         raise ParameterError("Steps and iterations both select a window; pass only one of them.")
     if finding is not None:
         if event is not None:
-            raise ParameterError("A finding has its own event; pass only one of them.")
+            raise ParameterError("A finding already selects an event; pass only one of them.")
         row = _finding(store, finding, run, ranks)
         run, ranks, event = row["run"], [row["rank"]], row["event_id"]
     if run is None:
@@ -104,7 +104,7 @@ def look_at(
     known = store.ranks(run)
     chosen = tuple(ranks) if ranks else (known[0],)
     if unknown := sorted(set(chosen) - set(known)):
-        raise RankError(f"No rank {unknown[0]} in run {run!r}; it has: {known}.")
+        raise RankError(f"No rank {unknown[0]} in run {run!r}; available ranks: {known}.")
     look = Look(Wanted(run, chosen, **more), f"{run}, {_listed('rank', chosen)}")
     if steps:
         look = _steps(store, look, steps)
@@ -122,7 +122,7 @@ def _finding(
     found = [row for row in rows if finding in (row["finding_id"], row["rule"])]
     if not found:
         names = sorted({row["rule"] for row in rows})
-        there = f" Available: {', '.join(names)}." if names else " Nothing is advised."
+        there = f" Available: {', '.join(names)}." if names else " There are no recommendations."
         raise ParameterError(f"No finding {finding!r}.{nearest(finding, names)}{there}")
     return next((row for row in found if row["is_worst"]), found[0])
 
@@ -146,7 +146,11 @@ def _iterations(store: TraceStore, look: Look, iterations: Sequence[int]) -> Loo
     spans = [_span(row) for row in rows if row["iteration"] in iterations]
     if not spans:
         last = max((row["iteration"] for row in rows), default=0)
-        there = f"there are 1 to {last}" if last else "the traces have no iterations of an engine"
+        there = (
+            f"available: 1 to {last}"
+            if last
+            else "the traces have no iterations of a serving engine"
+        )
         raise ParameterError(f"No {named}; {there}.")
     starts, ends = zip(*spans, strict=True)
     return _windowed(look, (min(starts), max(ends)), named)

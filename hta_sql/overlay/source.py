@@ -44,12 +44,12 @@ def source_of(store: TraceStore, run: str, rank: int) -> SourceFile:
     """
     found = store.sql(_SOURCE, {"run": run, "rank": rank}).rows()
     if not found:
-        raise RankError(f"No rank {rank} in run {run!r}; it has: {store.ranks(run)}.")
+        raise RankError(f"No rank {rank} in run {run!r}; available ranks: {store.ranks(run)}.")
     if len(found) > 1:
         raise ParameterError(
             f"Rank {rank} of run {run!r} was recorded {len(found)} times, so it has several "
-            "files, but a trace is written from one. Ingest them without --join-spans: then "
-            "each is a separate run."
+            "files, but a trace is written from a single file. Ingest the files without "
+            "--join-spans, so that each becomes a separate run."
         )
     ((path, event_count, first_ts, offset_ns),) = found
     return SourceFile(path_of(path), event_count, first_ts or 0, (first_ts or 0) - offset_ns)

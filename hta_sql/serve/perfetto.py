@@ -52,8 +52,8 @@ class TraceServer(ThreadingHTTPServer):
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
             raise ParameterError(
-                f"Port {port} of this machine cannot be used: {error.strerror}. Perfetto's page "
-                "reads from this port only: stop the program that uses it (trace_processor "
+                f"Port {port} on this machine cannot be used: {error.strerror}. Perfetto's page "
+                "reads from this port only: stop the program that uses the port (trace_processor "
                 "--httpd?), or write the trace to a file with -o and open the file."
             ) from error
         self.path = path
@@ -103,7 +103,7 @@ class TraceServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - inherited signature
         """Ignore a broken connection: the page can send the request again."""
-        log.debug("A connection to the trace broke: %s", sys.exc_info()[1])
+        log.debug("A connection to the trace was lost: %s", sys.exc_info()[1])
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -210,7 +210,7 @@ class TraceReader:
         try:
             block = self.stream.read(min(max(self.chunk_bytes, at_least), MAX_EVENT_BYTES))
         except (EOFError, OSError, ValueError) as error:
-            self._note_end(f"the file cannot be read further: {error}")
+            self._note_end(f"the rest of the file cannot be read: {error}")
             return b""
         if not block and isinstance(self.stream, UnpackedStream) and self.stream.problem:
             self._note_end(self.stream.problem)
@@ -331,7 +331,7 @@ class TraceReader:
             for bracket in last_brackets(buffer, span.start):
                 if follows_the_list(buffer[bracket + 1 :]):
                     return bracket
-        self._note(b"", "the event list has no end: the file is cut off", ahead=len(buffer))
+        self._note(b"", "the event list is not terminated: the file is cut off", ahead=len(buffer))
         return len(buffer)
 
     def _read_trailer(self, buffer: bytes) -> None:
@@ -341,7 +341,7 @@ class TraceReader:
         if buffer[start:].rstrip(b"} \t\r\n"):
             self._add_metadata(buffer[start:].rstrip(SPACE_AND_COMMA), "trailer")
         if self._read():
-            self._note(b"", f"the trailer is left unread behind {TRAILER_LIMIT_BYTES >> 20} MB")
+            self._note(b"", f"the trailer was not read beyond {TRAILER_LIMIT_BYTES >> 20} MB")
 
     def _add_metadata(self, text: bytes, where: str) -> None:
         keys = read_keys(text)

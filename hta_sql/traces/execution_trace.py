@@ -104,7 +104,7 @@ def _read_nodes(window: _Window, take: Callable[[Node], None]) -> str | None:
             if isinstance(error, ValueError) and window.grow():
                 continue
             why = window.problem or str(error).partition(": line")[0]
-            return f"it ends or breaks after {counted(count, 'node')} ({why})"
+            return f"it is truncated or damaged after {counted(count, 'node')} ({why})"
         # A number may continue in the next block.
         if end == len(window.text) and window.grow():
             continue

@@ -128,7 +128,7 @@ def _bytes(path: str) -> bytes:
             total += len(block)
             if total > MAX_BYTES:
                 raise TraceFormatError(
-                    f"{path!r} is larger than {MAX_BYTES >> 20} MiB, the maximum of a Flight "
+                    f"{path!r} is larger than {MAX_BYTES >> 20} MiB, the maximum size for a Flight "
                     "Recorder dump."
                 )
             blocks.append(block)

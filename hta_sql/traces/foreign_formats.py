@@ -56,14 +56,14 @@ _JSON = (
             "Profile with profile_memory=True and pass the trace itself.",
         ),
     ),
-    (rb'"viztracer_metadata"|"viztracer"', Foreign("a trace of VizTracer", _RECORD)),
+    (rb'"viztracer_metadata"|"viztracer"', Foreign("a VizTracer trace", _RECORD)),
     (
         rb'"(?:rocprofiler-sdk-tool|BeginNs|rocprofiler_version)"',
-        Foreign("a trace of rocprof", _RECORD),
+        Foreign("a rocprof trace", _RECORD),
     ),
     (
         rb'"(?:nvprof|CudaEvent|TraceProcessEvent|StringTable)"|"\[CUDA mem(?:cpy|set)',
-        Foreign("an export of nvprof or Nsight Systems", _RECORD),
+        Foreign("an nvprof or Nsight Systems export", _RECORD),
     ),
     (
         rb'"name"\s*:\s*"/(?:device|host):|"tf_op"\s*:|"tf_data_|"TensorFlow Name Scope"|"long_name"\s*:',
@@ -71,12 +71,12 @@ _JSON = (
     ),
     (
         rb"speedscope\.app",
-        Foreign("a profile of speedscope (py-spy, rbspy)", _RECORD),
+        Foreign("a speedscope profile (py-spy, rbspy)", _RECORD),
     ),
     (rb'"resourceSpans"\s*:', Foreign("an OpenTelemetry export", _RECORD)),
     (
         rb'"perfetto|"chrome-json-format"|"clock-domain"|"systemTraceEvents"|"disabled-by-default',
-        Foreign("a trace of Chrome or Perfetto", _RECORD),
+        Foreign("a Chrome or Perfetto trace", _RECORD),
     ),
 )
 _GUESSES = tuple((re.compile(pattern), foreign) for pattern, foreign in _JSON)
@@ -98,7 +98,7 @@ _BINARY = (
 )
 
 CHROME = Foreign(
-    "a Chrome trace of another program: no event has a category of PyTorch's profiler", _RECORD
+    "a Chrome trace from another program: no event has a category of PyTorch's profiler", _RECORD
 )
 
 

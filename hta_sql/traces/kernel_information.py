@@ -54,7 +54,9 @@ def read_kernel_information(path: str) -> list[CompiledKernel]:
     with open_any(path) as stream:
         text = stream.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
-        raise TraceFormatError(f"{path!r} is kernel information of over {MAX_BYTES >> 20} MiB.")
+        raise TraceFormatError(
+            f"{path!r} is too large: kernel information files may be at most {MAX_BYTES >> 20} MiB."
+        )
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:

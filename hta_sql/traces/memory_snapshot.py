@@ -179,8 +179,8 @@ def _read_json(path: str, sink: SnapshotSink) -> None:
         text = stream.read(MAX_JSON_BYTES + 1)
     if len(text) > MAX_JSON_BYTES:
         raise TraceFormatError(
-            f"{path!r} is a memory snapshot of more than {MAX_JSON_BYTES >> 20} MiB of JSON. Pass the pickle that "
-            "torch.cuda.memory._dump_snapshot writes: that can be larger."
+            f"{path!r} is too large: memory snapshots in JSON may be at most {MAX_JSON_BYTES >> 20} MiB. Pass the "
+            "pickle that torch.cuda.memory._dump_snapshot writes, which may be larger."
         )
     try:
         value = json.loads(text)
@@ -267,8 +267,7 @@ class _SnapshotReader(PickleReader):
                 value = self.salvaged()
         except (IndexError, KeyError, TypeError, ValueError, struct.error, OverflowError) as error:
             raise TraceFormatError(
-                f"{self._path!r} is a damaged pickle: byte {self.position:,} does not match the "
-                "bytes before it "
+                f"{self._path!r} is a damaged pickle: invalid data at byte {self.position:,} "
                 f"({type(error).__name__})."
             ) from error
         if not isinstance(value, dict) or not (

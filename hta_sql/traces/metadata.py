@@ -43,7 +43,7 @@ def read_keys(source: bytes) -> Keys:
             return Keys(keys, repairs, f"not valid JSON from {pair.group(1)[:50]} on: {error}")
     rest = text[position:].strip(" \t\r\n,")
     if rest not in ("", "}"):
-        return Keys(keys, repairs, f"not valid JSON: {rest[:50]!r} is no key")
+        return Keys(keys, repairs, f"not valid JSON: {rest[:50]!r} is not a key")
     return Keys(keys, repairs, None)
 
 

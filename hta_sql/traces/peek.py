@@ -102,7 +102,7 @@ def peek(path: str) -> Stated:
         if info:
             tail = tail + stream.read(PEEK_BYTES)
     if has_activity and not is_kineto:
-        raise _not_kineto(path, head, "has no event of PyTorch's profiler")
+        raise _not_kineto(path, head, "has no events of PyTorch's profiler")
     first = _FIRST_TS.search(head, head.find(b'"traceEvents"') if b'"traceEvents"' in head else 0)
     base_ns = int(base.group(1)) if base else 0
     said = _distributed_info(tail, info.end()) if info else {}
@@ -158,7 +158,7 @@ def _check_json(path: str, head: bytes, problem: str | None) -> None:
         raise TraceFormatError(f"{path!r} is empty{f': {problem}' if problem else ''}.")
     if opening not in (b"{", b"["):
         raise TraceFormatError(
-            f"{path!r} is not JSON (it starts with {head[:20]!r}), so not a Kineto trace."
+            f"{path!r} is not JSON (it starts with {head[:20]!r}), so it is not a Kineto trace."
         )
     if opening == b"{" and not _EVENTS_KEY.search(head):
         raise _not_kineto(path, head, "has no traceEvents list")

@@ -106,8 +106,7 @@ def read_pickle(data: bytes, path: str) -> PlainPickle:
             return PlainPickle(reader.salvaged(), f"it is cut off at byte {len(data):,}")
     except (IndexError, KeyError, TypeError, ValueError, struct.error, OverflowError) as error:
         raise TraceFormatError(
-            f"{path!r} is a damaged pickle: byte {reader.position:,} does not match the bytes "
-            "before it "
+            f"{path!r} is a damaged pickle: invalid data at byte {reader.position:,} "
             f"({type(error).__name__})."
         ) from error
 
@@ -121,7 +120,7 @@ class PickleReader:
         max_containers: Maximum number of lists, tuples and dicts; a pickle with more is refused.
     """
 
-    kind = "dump of a Flight Recorder"
+    kind = "Flight Recorder dump"
     max_containers = MAX_CONTAINERS
 
     def __init__(self, data: bytes | mmap.mmap, path: str) -> None:
@@ -142,8 +141,8 @@ class PickleReader:
                 raise CutOffError
             if containers > self.max_containers:
                 raise TraceFormatError(
-                    f"{self._path!r} is refused: it has more than {self.max_containers:,} lists and dicts, which "
-                    f"no {self.kind} has."
+                    f"{self._path!r} was rejected: it has more than {self.max_containers:,} lists and dicts, more "
+                    f"than any {self.kind}."
                 )
             opcode = data[at]
             at += 1
@@ -264,9 +263,9 @@ class PickleReader:
         elif opcode == _STACK_GLOBAL:
             name = f"{name} ({'.'.join(map(str, self._stack[-2:]))[:200]!r})"
         return TraceFormatError(
-            f"{self._path!r} is refused: opcode {name} at byte {at - 1:,} is not allowed in a pickle of plain values. "
-            f"Nothing in the file was run. A {self.kind} has plain values only: copy the file again from where it "
-            "was written."
+            f"{self._path!r} was rejected: opcode {name} at byte {at - 1:,} is not allowed in a pickle of plain values. "
+            f"Nothing in the file was executed. A {self.kind} contains only plain values: copy the file again from "
+            "its original location."
         )
 
     def _byte(self, at: int) -> int:

@@ -127,7 +127,9 @@ def rewrite_trace(
     """
     target = os.fspath(destination)
     if target == source or (os.path.exists(target) and os.path.samefile(source, target)):  # noqa: PTH110, PTH121 - may be URLs
-        raise ParameterError(f"{target!r} is the trace itself. Choose another destination.")
+        raise ParameterError(
+            f"The destination {target!r} is the trace itself. Choose another destination."
+        )
     wanted = _Wanted(extra_events, change, change_keys, expect_events)
     try:
         return _rewrite(source, target, wanted, careful=False)
@@ -161,7 +163,7 @@ def _rewrite(source: str, target: str, wanted: _Wanted, *, careful: bool) -> Rew
         _write_trailer(out, reader, known, wanted, report)
     if report.lost_count:
         log.warning(
-            "%s: %d broken events could not be written; the key %r of the file lists them.",
+            "%s: %d broken events could not be written; the key %r in the file lists them.",
             target,
             report.lost_count,
             NOTES_KEY,

@@ -26,7 +26,9 @@ def execution_trace_nodes(path: str | os.PathLike[str]) -> pa.Table:
         TraceNotFoundError: The file does not exist.
         TraceFormatError: The file is not an execution trace.
     """
-    nodes = _read("execution_trace_nodes", path, "an execution trace: ExecutionTraceObserver's")
+    nodes = _read(
+        "execution_trace_nodes", path, "an execution trace written by ExecutionTraceObserver"
+    )
     if not nodes.num_rows:
         raise TraceFormatError(
             f"{os.fspath(path)!r} has no nodes, so it is not an execution trace. Pass a file that "
@@ -50,7 +52,7 @@ def memory_timeline(path: str | os.PathLike[str]) -> pa.Table:
     return _read(
         "memory_timeline",
         path,
-        "a raw memory timeline: export_memory_timeline('....raw.json.gz')'s",
+        "a raw memory timeline written by export_memory_timeline('….raw.json.gz')",
     )
 
 

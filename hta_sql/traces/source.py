@@ -186,8 +186,8 @@ def _member(path: str) -> UnpackedStream:
         raw.archive = fs
     except BROKEN_ARCHIVE as error:
         raise TraceNotFoundError(
-            f"Cannot open trace {path!r}: it is not a regular file in the archive: a device, a "
-            "broken link, an absolute name, or damaged."
+            f"Cannot open trace {path!r}: the archive member is not a regular file, but a device, a "
+            "broken link, an absolute path, or damaged."
         ) from error
     return UnpackedStream(raw, MEMBER, path, max_unpacked_bytes(path))
 

@@ -61,8 +61,8 @@ _DAMAGED = cast("type[Exception]", isal_zlib.error)
 
 def _is_a_bomb(path: str, max_bytes: int) -> TraceFormatError:
     return TraceFormatError(
-        f"{path!r} unpacks to more than {max_bytes >> 20} MB, which no trace "
-        "of its compressed size does. Unpack it yourself if you trust it."
+        f"{path!r} unpacks to more than {max_bytes >> 20} MB, more than any trace of its "
+        "compressed size. If you trust the file, unpack it yourself."
     )
 
 
@@ -224,7 +224,7 @@ class UnpackedStream(Closing):
                 if not packed:
                     return
                 if packed[:2] != GZIP_MAGIC[: len(packed)]:
-                    self.problem = "something else follows the compressed data"
+                    self.problem = "unexpected data follows the compressed data"
                     return
                 decoder = isal_zlib.decompressobj(wbits=_WITH_GZIP_HEADER)
                 block = decoder.decompress(packed)

@@ -73,7 +73,7 @@ def _chunks_of_events(file_path: str, *, careful: bool) -> Iterator[list[Any]]:
                 if not careful:
                     raise _DoubtError from error
                 raise TraceFormatError(
-                    f"{file_path!r} is broken after byte {chunk.byte_offset}: {error}."
+                    f"{file_path!r} is damaged after byte {chunk.byte_offset}: {error}."
                 ) from error
             if not careful and hides_events(chunk.text, events):
                 raise _DoubtError
@@ -82,7 +82,7 @@ def _chunks_of_events(file_path: str, *, careful: bool) -> Iterator[list[Any]]:
         if not careful:
             raise _DoubtError
         raise TraceFormatError(
-            f"{file_path!r} is broken at byte {problem.byte_offset}: {problem.reason}."
+            f"{file_path!r} is damaged at byte {problem.byte_offset}: {problem.reason}."
         )
 
 

@@ -134,11 +134,11 @@ def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
     """Unknown runs, ranks and steps are reported, and so is a missing or empty run name."""
     cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
     cli("compare", runs, f"{runs}:base").fails(2, "several runs", "base, more")
-    cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not STORE:RUN")
-    cli("compare", f"{runs}:base").fails(2, "name a second run")
+    cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not of the form STORE:RUN")
+    cli("compare", f"{runs}:base").fails(2, "pass a second run")
     cli("compare", f"{runs}:base", f"{runs}:more", "--test-ranks", "7").fails(1, "No rank 7")
     cli("compare", f"{runs}:base", f"{runs}:base", "--steps", "99").fails(
-        1, "no such steps", "1, 2"
+        1, "does not have the requested steps", "1, 2"
     )
 
 

@@ -93,7 +93,10 @@ def test_a_sheet_says_what_it_has_no_room_for(
     """If a table has too many rows for a sheet, the message counts them and suggests Parquet."""
     monkeypatch.setattr(exports, "SHEET_ROWS", 4)
     done = cli("export", store, "gpu_ops", "-o", tmp_path / "out.xlsx")
-    assert "gpu_ops: a sheet is too small for 2 of its 6 rows; --format parquet" in done.err
+    assert (
+        "gpu_ops: 2 of the 6 rows do not fit in a sheet; to export all rows, use --format parquet"
+        in done.err
+    )
     assert openpyxl.load_workbook(tmp_path / "out.xlsx")["gpu_ops"].max_row == 5
 
 

@@ -94,7 +94,7 @@ def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) 
     assert done.code == 3
     case = ET.fromstring(done.out).find("testsuite/testcase/error")  # noqa: S314 - ours
     assert case is not None
-    assert case.get("message") == "1 samples, where 3 are wanted"
+    assert case.get("message") == "1 samples, but 3 are required"
 
 
 def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
     text = TRACE.read_text(encoding="utf-8")
     (traces / "rank0.json").write_text(text.replace("aten::addmm", "aten::addmn"))
     ingest_only(traces, store, run="base")
-    cli(*call).fails(1, "'main'", "ingested again with other content", "baseline set main")
+    cli(*call).fails(1, "'main'", "ingested again with different content", "baseline set main")
     cli("gate", "--baseline", "mian", "--candidate", f"{store}:change").fails(
         1, "No baseline 'mian'", "Did you mean 'main'?"
     )

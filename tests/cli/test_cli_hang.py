@@ -70,7 +70,7 @@ def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     cut = dumps / "nccl_trace_rank_2"
     cut.write_bytes(cut.read_bytes()[:-700])
     assert main(["ingest", str(dumps), "-o", str(store)]) == 0
-    assert "1 damaged span put into the table quarantine" in capsys.readouterr().err
+    assert "1 damaged span quarantined (table quarantine)" in capsys.readouterr().err
     for given in (store, dumps):
         assert main(["hang", str(given)]) == 4
         assert "rank 2: damaged Flight Recorder dump: it is cut off" in capsys.readouterr().out
@@ -84,14 +84,14 @@ def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
     dumps = write_pickles(job, tmp_path / "dumps")
     (dumps / "nccl_trace_rank_2").write_bytes(HOSTILE)
     assert main(["hang", str(dumps)]) == 1
-    assert "nccl_trace_rank_2' is refused" in capsys.readouterr().err
+    assert "nccl_trace_rank_2' was rejected" in capsys.readouterr().err
     del job.programs[1][7:]
     write_pickles(job, dumps)
     (dumps / "nccl_trace_rank_2").write_bytes(HOSTILE)
     assert main(["hang", str(dumps)]) == 4
     shown = capsys.readouterr()
     assert "Rank 1 never entered" in shown.out
-    assert "nccl_trace_rank_2' is refused" in shown.err
+    assert "nccl_trace_rank_2' was rejected" in shown.err
 
 
 def test_lines_of_the_map_are_in_the_order_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:

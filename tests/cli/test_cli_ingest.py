@@ -56,7 +56,7 @@ def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
     (tmp_path / "notes.json").write_text("{}")
     done = cli("ingest", tmp_path, "-o", tmp_path / "x.store")
     assert done.code == 0
-    assert "put into the table quarantine" in done.err
+    assert "quarantined (table quarantine)" in done.err
     assert "warning: Skipped: " in done.err
 
 
@@ -93,7 +93,9 @@ def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
     cli("ingest", traces, "-o", out, "--jobs", "0").fails(2, "--jobs")
     cli("ingest", traces, "-o", out, "--memory-limit", "lots").fails(2, "512MiB")
     cli("ingest", traces, "-o", out, "--kernel-classes", "no.csv").fails(2, "no.csv")
-    cli("ingest", traces, "-o", out, "--ranks", "7").fails(1, "No trace of rank 7", "0-1")
+    cli("ingest", traces, "-o", out, "--ranks", "7").fails(
+        1, "No trace was found for rank 7", "0-1"
+    )
     cli("ingest", traces, "-o", out, "--run", "a/b").fails(1, "Run name 'a/b'")
     cli("ingest", traces, "-o", out, "--rank-regex", "(").fails(1, "regular expression")
     cli("ingest", traces, "-o", one / "sub").fails(1, "Not a directory")
@@ -112,7 +114,7 @@ def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
         (folder / f"{name}.pt.trace.json").write_text(text)
     done = cli("ingest", folder)
     assert done.code == 0
-    assert "does not state its rank" not in done.err
+    assert "does not specify its rank" not in done.err
     assert "Read 2 traces, 2 events" in done.err
     assert "(runs job, job-capture2)" in done.err
     store = folder / ".hta_sql"

@@ -97,7 +97,7 @@ def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
     done = cli("run", store, "temporal_breakdown", "--chart", chart)
     assert (done.code, done.out) == (0, "")
     assert chart.read_text().startswith("<svg")
-    cli("run", store, "idle_gaps", "--chart", chart).fails(1, "no chart of idle_gaps")
+    cli("run", store, "idle_gaps", "--chart", chart).fails(1, "no chart for idle_gaps")
     cli("run", store, "temporal_breakdown", "--chart", tmp_path / "a.doc").fails(2, ".html")
 
 
@@ -121,7 +121,7 @@ def test_memory_has_a_limit(cli: Cli, store: Path, command: tuple[str, ...]) -> 
     failed = cli(name, store, *rest, "--memory-limit", "100kB")
     assert failed.code == 1
     assert failed.err.startswith("error: the engine failed: Out of Memory")
-    assert failed.err.rstrip().endswith("Give it more: --memory-limit")
+    assert failed.err.rstrip().endswith("Raise the limit: --memory-limit")
     assert len(failed.err.splitlines()) == 1
 
 
@@ -167,7 +167,7 @@ def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     cli("run", tmp_path / "empty", name).fails(1, "No traces in")
     cli("run", name).fails(2, f"No store given: hta-sql run STORE {name}")
-    swapped = f"'{name}' is the analysis, which comes after the store: hta-sql run job.store {name}"
+    swapped = f"'{name}' is an analysis; pass the store first: hta-sql run job.store {name}"
     cli("run", name, "job.store").fails(2, swapped)
     cli("run", store).fails(2, "NAME")
     cli("run", store, name, "--format", "xml").fails(2, "--format", "csv")

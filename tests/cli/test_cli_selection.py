@@ -57,7 +57,7 @@ def test_a_run_is_named_once(cli: Cli, two_runs: Path) -> None:
     query = ("temporal_breakdown", "--runs", "base")
     cli("run", f"{two_runs}:tuned", *query).fails(2, "STORE:tuned or --runs, not both")
     cli("run", f"{two_runs}:nope", "temporal_breakdown").fails(1, "No run 'nope'", "base, tuned")
-    cli("advice", f"{two_runs}:").fails(2, "not STORE:RUN")
+    cli("advice", f"{two_runs}:").fails(2, "not of the form STORE:RUN")
 
 
 def test_an_analysis_without_runs_refuses_a_run() -> None:

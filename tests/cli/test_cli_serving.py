@@ -62,7 +62,7 @@ def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> 
 
 def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], object]) -> None:
     """For a training job, a message says that no serving iteration was found."""
-    assert "No iteration of a serving engine" in cli("serving", trace_path("one_step.json")).out
+    assert "No iterations of a serving engine" in cli("serving", trace_path("one_step.json")).out
 
 
 @pytest.mark.slow

@@ -43,8 +43,8 @@ def test_sql_from_file_and_stdin(
     assert cli("sql", store, "-f", file, "--format", "csv").out == "n\n6\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 7 AS n"))
     assert cli("sql", store, "-", "--format", "csv").out == "n\n7\n"
-    cli("sql", store).fails(2, "Give one query")
-    cli("sql", store, "SELECT 1", "-f", file).fails(2, "Give one query")
+    cli("sql", store).fails(2, "Pass exactly one query")
+    cli("sql", store, "SELECT 1", "-f", file).fails(2, "Pass exactly one query")
     cli("sql", store, " ").fails(2, "empty")
     cli("sql", store, "SELECT 1", "-p", "x").fails(2, "name=value")
 
@@ -76,7 +76,7 @@ def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
     query = ("sql", store, "SELECT range AS n FROM range(100)")
     done = cli(*query, "--limit", "2", "--format", "csv")
     assert done.out == "n\n0\n1\n"
-    assert done.err == "note: 2 of 100 rows; --limit 0 writes all.\n"
+    assert done.err == "note: wrote 2 of 100 rows; --limit 0 writes all of them.\n"
     assert len(cli(*query, "--format", "csv").out.splitlines()) == 101
     assert "(40 of 100 rows; --limit 0" in cli(*query).out
     assert len(cli(*query, "--limit", "0").out.splitlines()) == 102
@@ -99,7 +99,7 @@ def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
 def test_a_query_before_its_store(cli: Cli, store: Path) -> None:
     """If the query precedes the store, the error suggests the command in the correct order."""
     swapped = f"hta-sql sql {store} 'SELECT 1'. See: "
-    cli("sql", "SELECT 1", store).fails(2, "comes after the store", swapped)
+    cli("sql", "SELECT 1", store).fails(2, "pass the store first", swapped)
     cli("sql", "SELECT 1", "FROM runs").fails(1, "No store at")
 
 

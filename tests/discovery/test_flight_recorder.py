@@ -136,7 +136,7 @@ def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
     path.write_bytes(
         pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsystem\n(S'true'\ntR."
     )
-    with pytest.raises(TraceError, match=r"nccl_trace_rank_1' is refused: opcode GLOBAL"):
+    with pytest.raises(TraceError, match=r"nccl_trace_rank_1' was rejected: opcode GLOBAL"):
         hta_sql.ingest(dumps, tmp_path / "job.store")
     with hta_sql.TraceStore(tmp_path / "job.store") as store:
         assert store.sql("SELECT count(DISTINCT rank) FROM fr_entries").rows() == [(3,)]

@@ -93,7 +93,7 @@ def test_folders_that_are_left_out(
     refuse(monkeypatch, "os.scandir", "closed")
     assert len(discover(str(folder))) == 1
     assert f"Skipped folder '{folder / 'closed'}': Permission denied." in caplog.messages
-    assert any("linked': it is a link" in text for text in caplog.messages)
+    assert any("linked': it is a symbolic link" in text for text in caplog.messages)
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, function: str, ending: str) -> None:

@@ -20,7 +20,7 @@ def test_a_stated_rank_beyond_its_type(
     for number, stated in enumerate((0, rank)):
         (tmp_path / f"{number}.json").write_text(json.dumps(trace(stated)))
     assert [file.rank for file in discover(str(tmp_path))] == [0]
-    assert f"1.json' states rank {rank}; a rank must be below 2,147,483,648" in caplog.text
+    assert f"1.json' specifies rank {rank}; a rank must be below 2,147,483,648" in caplog.text
 
 
 def test_a_given_rank_beyond_its_type(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_other_files_of_the_profiler_are_named(
         ("step_trace_raw_1_detail_time.csv", "step_num,total\n1,2\n", "no column start_point"),
         ("hccl_raw_0.csv", "", "no column step_num"),
         ("flops_summary_0.json", "{", "not JSON"),
-        ("flops_summary_0.json", "[]", "not a JSON object"),
+        ("flops_summary_0.json", "[]", "must contain a JSON object"),
         ("hccl_raw_0.csv", b"step_num,\xff", "not UTF-8"),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_broken_file_costs_its_rank(
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (",1000,2000,1000,1100,", ",1000,2000,1000,oops,", "'oops' is no number"),
+        (",1000,2000,1000,1100,", ",1000,2000,1000,oops,", "'oops' is not a number"),
         (",3001,1001,2100,2901,100,801,100", ",3001", "a different number of cells"),
     ],
 )

@@ -71,7 +71,7 @@ def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixtu
         assert {"world_sizes_differ", "backends_differ", "ranks_missing"} <= findings(store)
     assert "4: a.json; 2: b.json" in said(caplog, "different world sizes")
     assert "nccl: a.json; gloo: b.json" in said(caplog, "different backends")
-    assert "no trace of rank 2-3" in said(caplog, "The job has 4 ranks")
+    assert "the traces of these ranks are missing: 2-3" in said(caplog, "The job has 4 ranks")
 
 
 TIMED = "host_{}.170000000000000000{}.pt.trace.json"
@@ -95,7 +95,7 @@ SEVERAL = {
             for number, job in enumerate("AB")
             for rank in range(2)
         },
-        r"different processes recorded one rank: A \(world size 2, 2 files\); B \(",
+        r"different processes recorded the same rank: A \(world size 2, 2 files\); B \(",
     ),
     "a folder that states nothing": (
         {
@@ -143,7 +143,7 @@ SEVERAL |= {
             for number, job in enumerate("ab")
             for rank in range(2)
         },
-        r"different processes recorded one rank: a_rank0.json, a_rank1.json \(world size 2, 2 files\); b_rank0",
+        r"different processes recorded the same rank: a_rank0.json, a_rank1.json \(world size 2, 2 files\); b_rank0",
     ),
     "group names": (
         {
@@ -151,7 +151,7 @@ SEVERAL |= {
             for job in "ab"
             for rank in range(2)
         },
-        r"2 jobs, because traces of one rank state different process groups: a_rank0.json, a_rank1",
+        r"2 jobs, because traces of the same rank have different process groups: a_rank0.json, a_rank1",
     ),
 }
 
@@ -202,7 +202,7 @@ def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
 def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> None:
     """A rank that does not fit its world size is refused, and the error names the file."""
     traces = {"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}
-    with pytest.raises(RankError, match=r"world size of 2, so there is no rank 7: b\.json"):
+    with pytest.raises(RankError, match=r"world size of 2, so it has no rank 7: b\.json"):
         ingest(traces)
 
 
@@ -221,7 +221,9 @@ def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFix
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:
         assert store.ranks() == [1, 3]
-    assert f"no trace of rank 0, 2, 4-{size - 1}" in said(caplog, f"The job has {size} ranks")
+    assert f"the traces of these ranks are missing: 0, 2, 4-{size - 1}" in said(
+        caplog, f"The job has {size} ranks"
+    )
 
 
 @pytest.mark.slow
@@ -232,7 +234,7 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
         assert "clocks_mixed" in findings(store)
         offsets = store.sql("SELECT rank, offset_ns FROM ranks ORDER BY rank").rows()
     assert offsets == [(0, 0), (1, 0)], "each clock has its own zero"
-    assert said(caplog, "baseTimeNanoseconds").endswith("Without: b.json.")
+    assert said(caplog, "baseTimeNanoseconds").endswith("Without baseTimeNanoseconds: b.json.")
 
 
 @pytest.mark.slow

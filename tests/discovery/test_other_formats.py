@@ -54,7 +54,7 @@ FOREIGN: dict[str, tuple[object, str]] = {
     ),
     "another program": (
         {"traceEvents": [COMPLETE | {"cat": "my_category"}], "displayTimeUnit": "ms"},
-        "a Chrome trace of another program",
+        "a Chrome trace from another program",
     ),
     "another program, a list": ([COMPLETE, COMPLETE | {"ph": "B"}], "another program"),
 }

@@ -90,7 +90,7 @@ def test_two_roles_in_names_are_roles(
     with caplog.at_level(logging.WARNING):
         assert found(tmp_path) == [(0, "decode"), (1, "prefill")]
     assert (
-        "Roles from the names of folders and files: decode (1 file), prefill (1 file)"
+        "Roles inferred from folder and file names: decode (1 file), prefill (1 file)"
         in caplog.text
     )
 
@@ -131,5 +131,8 @@ def test_what_a_trace_states_and_the_option_win_over_names(
     given = DiscoveredRoles(requested_roles({"judge": str(tmp_path / "reward")}))
     with caplog.at_level(logging.WARNING):
         assert found(tmp_path, given) == [(0, "judge"), (1, "rollout"), (2, "trainer")]
-    assert "states the role trainer, which is used, although its name contains actor" in caplog.text
-    assert "folders and files: rollout (1 file)." in caplog.text
+    assert (
+        "specifies the role trainer, but its name contains actor; using the specified role"
+        in caplog.text
+    )
+    assert "folder and file names: rollout (1 file)." in caplog.text

@@ -157,7 +157,7 @@ def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCapture
             ("job-capture2", 0, "b.json"),
             ("job-capture2", 1, "c.json"),
         ]
-    assert "Rank 0 has 2 files. Each is" in caplog.text
+    assert "Rank 0 has 2 files. Each becomes a separate run" in caplog.text
 
 
 @pytest.mark.slow
@@ -191,4 +191,4 @@ def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixt
     folder = write(tmp_path / "job", traces)
     ingest_only(folder, tmp_path / "job.store")
     (said,) = [record.message for record in caplog.records]
-    assert said.startswith("Rank 0 has 2 files (and so does rank 1). Each is a separate capture")
+    assert said.startswith("Rank 0 has 2 files (and so does rank 1). Each becomes a separate run")

@@ -146,8 +146,8 @@ def test_a_taken_port_is_an_error(path: Path) -> None:
         )
     assert (done.returncode, done.stdout) == (1, "")
     first, last = done.stderr.splitlines()
-    assert first.startswith(f"Port {port} of this machine cannot be used: ")
-    assert last == "error: The explorer ended; its messages are above."
+    assert first.startswith(f"Port {port} on this machine cannot be used: ")
+    assert last == "error: The explorer exited; see its messages above."
 
 
 @pytest.mark.browser

@@ -29,7 +29,7 @@ def test_text_that_breaks_off(cut: int, chunk_bytes: int, tmp_path: Path) -> Non
     outcome = staged(path, Way(chunk_bytes=chunk_bytes, is_deep=False))
     kept = sum(end <= cut for end in ENDS)
     assert sorted(rows_by_event(outcome)) == list(range(kept))
-    assert quarantine(outcome)[-1].reason == "the event list has no end: the file is cut off"
+    assert quarantine(outcome)[-1].reason == "the event list is not terminated: the file is cut off"
     check_nothing_vanished(outcome)
 
 

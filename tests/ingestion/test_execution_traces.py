@@ -255,7 +255,7 @@ def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
     problem = read_execution_trace(str(path), found.append)
     assert found == [{"id": 1}]
     assert problem is not None
-    assert problem.startswith("it ends or breaks after 1 node")
+    assert problem.startswith("it is truncated or damaged after 1 node")
 
 
 def iterations(shift: int, other: str = "aten::relu") -> tuple[dict[str, Any], dict[str, Any]]:

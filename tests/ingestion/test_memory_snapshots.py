@@ -90,7 +90,7 @@ def test_a_pickle_that_runs_a_command_is_refused_and_nothing_runs(tmp_path: Path
     path = tmp_path / "snapshot.pickle"
     path.write_bytes(pickle.dumps(value, 2))
     with pytest.raises(
-        TraceFormatError, match=r"refused: .*GLOBAL.*system.*Nothing in the file was run"
+        TraceFormatError, match=r"rejected: .*GLOBAL.*system.*Nothing in the file was executed"
     ):
         read_snapshot(str(path), _ignore())
     with pytest.raises(TraceError):
@@ -287,7 +287,7 @@ def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
     with hta_sql.ingest(str(folder), tmp_path / "store", run="job") as store:
         query = "SELECT DISTINCT control_run, test_run, diff_bytes FROM snapshot_diff()"
         assert store.sql(query).rows() == [("job-capture2", "job", 256)]
-    assert "In order of their names: NAME, NAME-capture2, ...: " in caplog.text
+    assert "In order of file name, the runs NAME, NAME-capture2, ... are: " in caplog.text
     assert caplog.text.index("step5") < caplog.text.index("step11")
 
 

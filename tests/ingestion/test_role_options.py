@@ -177,7 +177,7 @@ def test_the_option_wins_over_the_trace_with_a_warning(
         store = hta_sql.ingest(tmp_path / "a.json", tmp_path / "s", role="trainer")
     with store:
         assert [row[:3] for row in store.sql(RANKS).rows()] == [(0, "trainer", 0)]
-    assert "a.json states the role actor; it was given the role trainer" in caplog.text
+    assert "a.json specifies the role actor; using the requested role trainer" in caplog.text
 
 
 def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> None:

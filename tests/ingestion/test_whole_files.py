@@ -27,7 +27,7 @@ from tests.ingestion.ways import (
 NAME = 3
 HEAD = b'{"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": ['
 END = b'], "traceName": "a.json"}'
-NO_END = "the event list has no end: the file is cut off"
+NO_END = "the event list is not terminated: the file is cut off"
 
 
 def texts(letter: str, count: int = 6) -> list[bytes]:

@@ -195,7 +195,7 @@ def test_the_url_is_printed_and_the_wait_ends(
     assert main(["open", str(store), "--print", "--port", "0", "--wait", "0.1"]) == 1
     said = capsys.readouterr()
     assert said.out.startswith("https://ui.perfetto.dev/#!/?url=http%3A%2F%2F127.0.0.1%3A")
-    assert "The trace was not read for 0.1 s" in said.err
+    assert "No browser read the trace within 0.1 s" in said.err
 
 
 @pytest.mark.browser

@@ -105,7 +105,7 @@ def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> N
             kernels = [event["name"] for event in found if event.get("cat") == "kernel"]
             between = job[numbers[0] - 1 : numbers[-1]]
             assert kernels == [kernel.name for one in between for kernel in one.kernels]
-        with pytest.raises(ParameterError, match=r"No iteration 9; there are 1 to 8\."):
+        with pytest.raises(ParameterError, match=r"No iteration 9; available: 1 to 8\."):
             look_at(opened, iterations=[9])
         with pytest.raises(ParameterError, match="pass only one of them"):
             look_at(opened, iterations=[1], steps=[1])
@@ -235,11 +235,11 @@ def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) ->
     ("asked", "error", "message"),
     [
         ({"run": "jbo"}, RankError, "No run 'jbo'; available: job"),
-        ({"ranks": [7]}, RankError, "No rank 7 in run 'job'; it has: [0, 1]"),
+        ({"ranks": [7]}, RankError, "No rank 7 in run 'job'; available ranks: [0, 1]"),
         ({"steps": [99]}, ParameterError, "No step 99; available: "),
         ({"event": 10**6}, ParameterError, "has no event 1000000"),
         ({"finding": "lunch_bound"}, ParameterError, "No finding 'lunch_bound'"),
-        ({"finding": "a", "event": 1}, ParameterError, "has its own event"),
+        ({"finding": "a", "event": 1}, ParameterError, "already selects an event"),
         ({"ranks": [0, 1], "event": 1}, ParameterError, "unique within a rank"),
     ],
 )

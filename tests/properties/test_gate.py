@@ -155,7 +155,7 @@ def test_a_candidate_without_memory_events(
     """The verdict on a missing value depends on ``required`` and on the baseline."""
     rule = Rule("kpis", "peak_memory_bytes", max_increase_pct=5, noise="none", required=required)
     (neither,) = gated(many, "noise1", rule).verdicts
-    assert (neither.verdict, neither.first.reason) == (of_both, "no side has a value")
+    assert (neither.verdict, neither.first.reason) == (of_both, "neither run has a value")
     (lost,) = gated(many, "noise1", rule, baseline="remembers").verdicts
     assert (lost.verdict, lost.first.reason) == (of_candidate, "the candidate has no value")
 

@@ -62,7 +62,7 @@ class Requests:
 
     def error(self, request: str) -> Exception:
         """Return the error that the faulty request raises."""
-        return OSError(errno.ETIMEDOUT, f"the storage does not answer: {request}")
+        return OSError(errno.ETIMEDOUT, f"the storage backend is not responding: {request}")
 
 
 class S3Requests(Requests):
@@ -72,7 +72,9 @@ class S3Requests(Requests):
         """Return the error of the faulty request, which is final or makes the client retry."""
         from botocore import exceptions  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
-        code = {"Error": {"Code": "InternalError", "Message": "The storage does not answer."}}
+        code = {
+            "Error": {"Code": "InternalError", "Message": "The storage backend is not responding."}
+        }
         error: Exception = {
             "again": exceptions.ReadTimeoutError(endpoint_url=request),
             "stop": exceptions.EndpointConnectionError(endpoint_url=request),

@@ -254,7 +254,9 @@ class Reader:
             kind = "DuckDB alone, of files that went since its catalog was opened"
         elif isinstance(error, hta_sql.StoreDamagedError) and "manifest" in damage:
             kind = "manifest is damaged"
-        elif isinstance(error, hta_sql.StoreError) and "while it was opened. Try again" in text:
+        elif (
+            isinstance(error, hta_sql.StoreError) and "while it was being opened. Try again" in text
+        ):
             kind = "replaced whenever it was opened"
         if kind:
             note(self.folder / "told", f"{self.kind}: {kind}")

@@ -90,7 +90,7 @@ def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
     """The error for a store without any readable run names a missing file."""
     lose(store, "bad")
     lose(store, "good")
-    with pytest.raises(hta_sql.StoreError, match=r"No run of .* can be read: .*\.parquet"):
+    with pytest.raises(hta_sql.StoreError, match=r"No run in .* can be read: .*\.parquet"):
         build_catalog(store)
 
 
@@ -214,7 +214,7 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
     """A query of a lost run raises an error that lists the remaining runs."""
     lose(store, "bad")
     with hta_sql.open(store) as opened:
-        with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; it has: good"):
+        with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; available runs: good"):
             opened.run("temporal_breakdown", runs=["bad"])
         assert busy_times_of(opened) == {0: 100.0}
 
@@ -234,7 +234,7 @@ def test_nothing_left_of_an_open_store(store: Path) -> None:
     with hta_sql.open(store) as opened:
         lose(store, "bad")
         lose(store, "good")
-        with pytest.raises(hta_sql.StoreError, match=r"No run of .* can be read: .*\.parquet"):
+        with pytest.raises(hta_sql.StoreError, match=r"No run in .* can be read: .*\.parquet"):
             opened.run("temporal_breakdown")
 
 

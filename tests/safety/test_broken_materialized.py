@@ -92,7 +92,7 @@ def test_it_is_computed_again(
         assert opened.run("collective_waits").rows() == whole[1]
         assert opened.run("collective_waits").rows() == whole[1]
         assert opened.runs() == ["first", "second"]
-    assert caplog.text.count("cannot be read and are recomputed") == 1
+    assert caplog.text.count("cannot be read and will be recomputed") == 1
     assert path.name in caplog.text
     with hta_sql.open(store) as opened:
         assert opened.run("collective_waits").rows() == whole[1]
@@ -111,7 +111,7 @@ def test_it_is_computed_by_each_question_where_nothing_may_be_written(
         assert opened.run("collective_waits").rows() == whole[1]
         assert opened.run("collective_waits").rows() == whole[1]
     assert read_manifest(store) == before
-    assert caplog.text.count("cannot be read and are recomputed") == 1
+    assert caplog.text.count("cannot be read and will be recomputed") == 1
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_rewritten_once(
     with caplog.at_level(logging.WARNING):
         hta_sql.ingest(traces, traces / "job.store").close()
     assert len(opened) == 2
-    assert "rank0.json changed while it was read" in caplog.text
+    assert "rank0.json changed while it was being read" in caplog.text
     assert busy_times(traces / "job.store") == {0: 360.0}
     (entry,) = read_manifest(traces / "job.store").entries
     assert entry.fingerprint == fingerprints.fingerprint(entry.source)
@@ -128,7 +128,7 @@ def test_changed_whenever_it_is_read(
             path.write_text(path.read_text() + "\n")
 
     opened = while_read(grow)
-    with pytest.raises(hta_sql.TraceError, match=r"rank0\.json' changed .*Ingest it again"):
+    with pytest.raises(hta_sql.TraceError, match=r"rank0\.json' changed .*Ingest the trace again"):
         ingest(traces, traces / "job.store")
     assert sum(path.endswith("rank0.json") for path in opened) == 3
     if ingest is not hta_sql.ingest:

@@ -99,10 +99,10 @@ def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path,
     flipped(file_of(store, "first", 1), 400)
     done = cli("verify", store)
     assert done.code == 1
-    assert "(run first rank 1): it has its checksum differs" in done.out
+    assert "(run first rank 1): its checksum does not match the manifest" in done.out
     assert f"hta-sql repair {store}" in done.err
     done = cli("repair", store)
-    assert (done.code, "Read again: run first rank 1." in done.err) == (0, True)
+    assert (done.code, "Read run first rank 1 again." in done.err) == (0, True)
     assert answers(store) == made[2]
     assert cli("verify", store).code == 0
 
@@ -115,7 +115,7 @@ def test_a_flipped_bit_in_the_manifest(
     flipped(store / MANIFEST, text.rindex(b'"event_count": ') + len(b'"event_count": '))
     done = cli("sql", store, "FROM runs")
     assert (done.code, done.out) == (1, "")
-    assert "is damaged: it has its checksum differs" in done.err
+    assert "is damaged: its content does not match its checksum" in done.err
     assert f"hta-sql repair {store}" in done.err
     assert cli("verify", store).code == 1
     assert cli("repair", store).code == 0
@@ -286,7 +286,7 @@ def test_what_cannot_be_read_again_is_set_aside(
     try:
         done = cli("repair", store)
         assert done.code == 1
-        assert "run first is set aside: rank 1 is damaged, and its trace is missing" in done.err
+        assert "run first is quarantined: rank 1 is damaged, and its trace is missing" in done.err
         assert answers(store) == {"second": made[2]["second"]}
         assert "omitted runs" in caplog.text
         assert verify_store(store).faults == []

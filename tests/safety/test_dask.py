@@ -130,7 +130,7 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
                 there = [replace(one, root=str(tmp_path)) for one in given]
                 return client.get_executor(pure=False).submit(task, *there, **named)
 
-        with pytest.raises(hta_sql.StoreNotFoundError, match=r"finds no store at .*shared file"):
+        with pytest.raises(hta_sql.StoreNotFoundError, match=r"found no store at .*shared file"):
             store.run("temporal_breakdown", executor=Elsewhere())
         shutil.copytree(asked, tmp_path, dirs_exist_ok=True)
         with (tmp_path / "manifest.json").open("a") as manifest:
@@ -183,7 +183,7 @@ def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path)
     with dask_config.set({"distributed.comm.timeouts.connect": "0.3s"}):
         done = cli("ingest", traces, "-o", out, "--executor", "dask://127.0.0.1:9")
     assert done.code == 1
-    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in done.err
+    assert "Cannot connect to a Dask scheduler at tcp://127.0.0.1:9" in done.err
     assert (
         "use processes or dask://HOST:PORT"
         in cli("ingest", traces, "-o", out, "--executor", "ray").err

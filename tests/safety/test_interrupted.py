@@ -227,4 +227,4 @@ def test_the_command_says_so(cli: Cli, read_traces: Path, store: Path) -> None:
     """The ingest command reports how many ranks it took over from an interrupted ingest."""
     done = cli("ingest", read_traces, "-o", store)
     assert "Read 2 ranks, 2 events" in done.err
-    assert "2 ranks of an interrupted ingest taken over; 1 rank unchanged" in done.err
+    assert "2 ranks resumed from an interrupted ingest; 1 rank unchanged" in done.err

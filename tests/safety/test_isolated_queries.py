@@ -300,7 +300,7 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
     """The command reports an engine crash and a query that ignores interrupts as errors."""
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
-    assert (code, err.startswith("error: The process of this query ended by SIGSEGV")) == (1, True)
+    assert (code, err.startswith("error: The query process was terminated by SIGSEGV")) == (1, True)
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))
     assert (code, err.startswith("error: Interrupted after 2 s")) == (1, True)
 

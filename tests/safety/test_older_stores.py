@@ -345,8 +345,8 @@ def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> N
     with pytest.raises(hta_sql.StoreVersionError) as raised:
         hta_sql.open(store)
     assert str(raised.value) == (
-        f"{str(store)!r} has schema version 1 but this hta_sql ({hta_sql.__version__}) reads version 2: "
-        "ingest the traces again, into a new store, with hta-sql ingest TRACES -o STORE."
+        f"{str(store)!r} has schema version 1, but this version of hta_sql ({hta_sql.__version__}) reads schema version 2. "
+        "Ingest the traces again, into a new store: hta-sql ingest TRACES -o STORE."
     )
 
 
@@ -361,7 +361,7 @@ def test_commands_refuse_an_older_schema_version(
     before = (store / MANIFEST).read_bytes()
     done = cli(command[0], store, *command[1:])
     assert done.code == 1
-    assert "with hta-sql ingest TRACES -o STORE." in done.out + done.err
+    assert "into a new store: hta-sql ingest TRACES -o STORE." in done.out + done.err
     assert (store / MANIFEST).read_bytes() == before
 
 

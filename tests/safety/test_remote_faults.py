@@ -118,7 +118,7 @@ def failing(real: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     def ask(fs: Any, path: str, *given: Any, **named: Any) -> Any:
         if name in path:
-            raise OSError(errno.ETIMEDOUT, "the storage does not answer")
+            raise OSError(errno.ETIMEDOUT, "the storage backend is not responding")
         return real(fs, path, *given, **named)
 
     return ask
@@ -134,7 +134,7 @@ def test_a_storage_that_does_not_answer_is_no_damage(
     with monkeypatch.context() as patch:
         patch.setattr(fs, "_open", failing(fs._open, "gpu_ops/run=first"))
         for look in (verify_store, repair_store):
-            with pytest.raises(hta_sql.StoreError, match="cannot be read now"):
+            with pytest.raises(hta_sql.StoreError, match="currently cannot be read"):
                 look(memory.store)
     assert verify_store(memory.store).faults == []
     assert answers(memory.store) == whole
@@ -155,7 +155,7 @@ def test_a_lock_whose_answer_is_lost(
     def lost(self: Any, path: str, content: bytes, **named: Any) -> None:
         real(self, path, content, **named)
         if is_error:
-            raise OSError(errno.ETIMEDOUT, "the storage does not answer")
+            raise OSError(errno.ETIMEDOUT, "the storage backend is not responding")
         real(self, path, content, **named)
 
     monkeypatch.setattr(fs, "pipe_file", lost)
@@ -174,7 +174,7 @@ def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.Monke
 
     def once(self: Any, path: str, content: bytes, **named: Any) -> None:
         if next(failed, False):
-            raise OSError(errno.ETIMEDOUT, "the storage does not answer")
+            raise OSError(errno.ETIMEDOUT, "the storage backend is not responding")
         pipe_file(self, path, content, **named)
 
     def then(self: Any, path: str, **named: Any) -> bool:
@@ -201,7 +201,7 @@ def test_what_a_client_raises_of_its_own(
         raise NoNetworkError("Could not connect to the endpoint.")
 
     monkeypatch.setattr(type(fsspec.filesystem("memory")), "cat_file", cat_file)
-    cli("runs", memory.store).fails(1, "does not answer: Could not connect to the endpoint.")
+    cli("runs", memory.store).fails(1, "is not responding: Could not connect to the endpoint.")
 
 
 @pytest.mark.parametrize("how", ["fail", pytest.param("stop", marks=pytest.mark.slow)])

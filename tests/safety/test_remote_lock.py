@@ -78,7 +78,7 @@ def test_the_second_waits(
         ingest_only(traces, store, lock_timeout=30)
         assert released
         held.result()
-    assert "waiting for it, up to 30 s" in caplog.text
+    assert "waiting up to 30 s for it" in caplog.text
     assert "taking it over" not in caplog.text
     assert busy_times(store) == DURATIONS
     assert LOCK not in folder_of(store).files("")
@@ -112,7 +112,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(
     with caplog.at_level(logging.WARNING):
         ingest_only(traces, store, lock_timeout=30)
     assert time.monotonic() - started >= remote_lock.STALE_S
-    assert "was left by process 7 on elsewhere" in caplog.text
+    assert "was left behind by process 7 on elsewhere" in caplog.text
     assert busy_times(store) == DURATIONS
     assert LOCK not in folder_of(store).files("")
 

@@ -139,7 +139,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
         hta_sql.ingest_shard(traces, store, shard=(1, 1), strict=True)
     done = cli("publish", store)
     assert done.code == 0
-    assert "warning: not read: " in done.err
+    assert "warning: could not be read: " in done.err
     assert "rank2.json" in done.err
     assert "Published 1 shard; 4 ranks in the store." in done.err
 
@@ -157,7 +157,7 @@ def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
     assert "Nothing to publish; 5 ranks" in cli("publish", store, "--expect", "2").err
     for wrong in ("0/2", "3/2", "2", "a/b"):
         cli("ingest", traces, "-o", store, "--shard", wrong).fails(2, "1/16 or 16/16")
-    with pytest.raises(hta_sql.ParameterError, match="counted from 1/2 to 2/2"):
+    with pytest.raises(hta_sql.ParameterError, match="numbered from 1/2 to 2/2"):
         hta_sql.ingest_shard(traces, store, shard=(0, 2))
 
 

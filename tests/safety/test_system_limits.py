@@ -87,7 +87,7 @@ def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
     lines = limited(job, "-f 16", COMMANDS[name])
     assert lines[-1].startswith("error: ")
     assert "File size limit of 16.384 kB (ulimit -f)" in lines[-1]
-    assert "Raise it: ulimit -f unlimited" in lines[-1]
+    assert "Raise the limit: ulimit -f unlimited" in lines[-1]
     assert "Traceback" not in "".join(lines)
     after = {path.name for path in job.iterdir()} - {"tmp", "new.store"}
     assert sorted(after) == before
@@ -112,13 +112,16 @@ def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None
     [
         (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT), "a.csv"), "Disk quota exceeded: 'a.csv'"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a.csv"), "No space left on device"),
-        (OSError(errno.EFBIG, os.strerror(errno.EFBIG)), "no file of this size"),
+        (OSError(errno.EFBIG, os.strerror(errno.EFBIG)), "too large for the file system"),
         (duckdb.IOException(f"IO Error: {os.strerror(errno.EDQUOT)}"), "Disk quota exceeded"),
         (RuntimeError("can't start new thread"), "refused a new thread"),
         (BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)), "refused a new thread"),
-        (MemoryError(), "refused more memory"),
-        (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), "refused more memory"),
-        (ImportError("lib.so: failed to map segment from shared object"), "refused more memory"),
+        (MemoryError(), "refused to allocate more memory"),
+        (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), "refused to allocate more memory"),
+        (
+            ImportError("lib.so: failed to map segment from shared object"),
+            "refused to allocate more memory",
+        ),
     ],
 )
 def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> None:
@@ -153,7 +156,7 @@ def test_little_address_space_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(
         resource, "getrlimit", lambda which: (limits.get(which) or real(which)[0], real(which)[1])
     )
-    assert "may map 1.000 GB (ulimit -v)" in str(tight_address_space())
+    assert "is limited to 1.000 GB (ulimit -v)" in str(tight_address_space())
     assert "memory of this process: 1.000 GB, ulimit -v" in str(reason_of(MemoryError()))
     limits[resource.RLIMIT_AS] = LEAST_ADDRESS_SPACE
     assert tight_address_space() is None

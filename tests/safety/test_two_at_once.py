@@ -54,7 +54,7 @@ def test_the_second_waits_and_says_so(
         holding.wait()
         ingest_only(traces, store, lock_timeout=30)
         held.result()
-    assert "waiting for it, up to 30 s" in caplog.text
+    assert "waiting up to 30 s for it" in caplog.text
     assert f"process {os.getpid()} on" in caplog.text
     assert busy_times(store) == {0: 100.0}
 
@@ -64,7 +64,7 @@ def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -
     store = tmp_path / "job.store"
     traces = write_traces({0: 100.0})
     with store_lock(store_folder(store)):
-        with pytest.raises(hta_sql.StoreError, match=r"is still writing .* after 0.2 s"):
+        with pytest.raises(hta_sql.StoreError, match=r"is still writing to .* after 0.2 s"):
             hta_sql.ingest(traces, store, lock_timeout=0.2)
         assert [path.name for path in store.iterdir()] == [".lock"]
 
@@ -83,7 +83,7 @@ def test_a_lock_that_is_removed_by_who_holds_it(
         with store_lock(folder):
             waiting = threading.Thread(target=wait)
             waiting.start()
-            while "waiting for it" not in caplog.text:
+            while "waiting up to" not in caplog.text:
                 time.sleep(0.01)
             (tmp_path / ".lock").unlink()
             second.enter_context(store_lock(folder))

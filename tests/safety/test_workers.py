@@ -41,9 +41,11 @@ def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None
     lines = str(error).splitlines()
     assert lines[0] == "2 of 6 traces could not be ingested:"
     dies, killed = sorted(lines[1:3])
-    assert "dies4.json: the process that read it ended itself with exit code 7" in dies
+    assert "dies4.json: the process that was reading it exited with code 7" in dies
     assert dies.endswith("libfoo: cannot allocate a widget")
-    assert "killed5.json: the process that read it was killed by SIGKILL (out of mem" in killed
+    assert (
+        "killed5.json: the process that was reading it was killed by SIGKILL (out of mem" in killed
+    )
     assert lines[3] == "The other 4 are in the store."
     assert busy_times(store) == DURATIONS
 

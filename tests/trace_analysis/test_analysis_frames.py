@@ -298,7 +298,9 @@ def test_a_job_without_gpus_says_what_is_missing(
             caplog.clear()
             getattr(analysis, method)()
             (record,) = caplog.records
-            assert record.message.startswith(f"{name} has no rows for rank 0; it needs: GPU act")
+            assert record.message.startswith(
+                f"{name} has no rows for rank 0; the analysis needs: GPU act"
+            )
     caplog.clear()
     folder = write_trace(tmp_path / "gpu", "0.json", [kernel(0, 1)]).parent
     with TraceAnalysis(trace_dir=folder) as analysis:
@@ -313,4 +315,4 @@ def test_a_copy_without_bandwidth_says_so(tmp_path: Path, caplog: pytest.LogCapt
     folder = write_trace(tmp_path / "job", "0.json", [copy]).parent
     with TraceAnalysis(trace_dir=folder) as analysis:
         assert analysis.get_memory_bw_summary() is None
-    assert "No copy or memset of rank 0 has a bandwidth." in caplog.text
+    assert "No copy or memset has a recorded bandwidth; ranks: 0." in caplog.text

@@ -173,7 +173,7 @@ def test_several_captures_of_a_rank_are_runs(
 
 def test_an_unknown_run_is_refused(analysis: TraceAnalysis) -> None:
     """The error for an unknown run lists the existing runs."""
-    with pytest.raises(RankError, match="it has: traces"):
+    with pytest.raises(RankError, match="available runs: traces"):
         TraceAnalysis(store=analysis.store.path, run="nothing")
 
 

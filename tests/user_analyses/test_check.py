@@ -49,11 +49,11 @@ def test_new_then_check_then_run(
 @pytest.mark.parametrize(
     ("name", "topic", "said"),
     [
-        ("kpis", "own", "kpis is shipped: "),
-        ("gpu_ops", "own", "gpu_ops is shipped: "),
-        ("Longest", "own", "own/Longest: names are lowercase letters"),
-        ("longest", "lib", "a topic cannot be called lib or tests"),
-        ("stream_load", "kernels", "it exists already; choose another name, or a _v2"),
+        ("kpis", "own", "kpis is the name of a built-in analysis: "),
+        ("gpu_ops", "own", "gpu_ops is the name of a built-in analysis: "),
+        ("Longest", "own", "own/Longest: names may contain lowercase letters"),
+        ("longest", "lib", "a topic must not be named lib or tests"),
+        ("stream_load", "kernels", "the file already exists; choose another name, or create a _v2"),
     ],
 )
 def test_names_that_cannot_be(
@@ -77,7 +77,7 @@ RULES = {
         "    -- Leave out streams with fewer kernels.\n",
         "",
         "    min_kernels",
-        "parameter min_kernels has no words",
+        "parameter min_kernels is not documented",
     ),
     "a line of the header": ("-- Needs: GPU activity\n", "", "--", "no line '-- Needs: ...'"),
     "a status": ("Status: stable", "Status: done", "-- Status", "Status is 'done'"),
@@ -91,26 +91,26 @@ RULES = {
         "FROM loads AS l\n",
         "FROM kpis_v1() AS l\n",
         "FROM kpis_v1",
-        "it calls kpis_v1; an analysis uses tables and lib",
+        "it calls kpis_v1; an analysis may use only tables and lib",
     ),
     "a file": (
         "FROM loads AS l\n",
         "FROM read_csv('/etc/passwd') AS l\n",
         "FROM read_csv",
-        "it calls read_csv; an analysis uses tables and lib",
+        "it calls read_csv; an analysis may use only tables and lib",
     ),
     "another answer each time": (
         "sum(g.dur)",
         "sum(g.dur + now()::BIGINT)",
         "        SELECT g.run",
-        "it calls now; equal input has to give equal output",
+        "it calls now; equal input must give equal output",
     ),
     "no order": ("\nORDER BY l.run, l.rank, l.stream;", ";", "--", "does not end with an ORDER BY"),
     "another type": (
         "stream        BIGINT ",
         "stream        INTEGER",
         "--   stream",
-        "column stream is BIGINT, documented as INTEGER",
+        "column stream is BIGINT, but documented as INTEGER",
     ),
     "a column that is not returned": (
         "--   kernel_count ",
@@ -128,7 +128,7 @@ RULES = {
         "g.kind = 'kernel'",
         "g.sort = 'kernel'",
         "        WHERE g.sort",
-        "the engine refuses it: Binder Error",
+        "the engine rejects the statement: Binder Error",
     ),
 }
 """Rule ─▶ old and new text, prefix of the reported line, and part of the message."""
@@ -165,7 +165,7 @@ def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFix
     """Expected and actual rows are printed below each other, and the exit code is 1."""
     (problem,) = edited(tmp_path, ("25000", "26000"))
     assert problem == (
-        "1: other rows; - is what the file expects, + what there is:\n"
+        "1: the rows differ (- expected, + actual):\n"
         "      rank  stream  busy_ns  kernel_count\n"
         "    - 0     7       26000    3\n"
         "    + 0     7       25000    3\n"
@@ -185,19 +185,23 @@ def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("# Three kernels", "Three kernels", "1: say in a comment what is true."),
+        ("# Three kernels", "Three kernels", "1: add a comment that states what the case checks."),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in (
-                ("----\n", "", "1: write ---- between the call and its rows."),
+                ("----\n", "", "1: write ---- between the call and the expected rows."),
                 ("traces: ", "trace: ", "1: write 'traces: FILES', 'call: SQL', then '----'."),
-                ("FROM stream_load_v1()", "FROM kpis_v1()", "1: it does not call stream_load_v1."),
+                (
+                    "FROM stream_load_v1()",
+                    "FROM kpis_v1()",
+                    "1: the case does not call stream_load_v1.",
+                ),
             )
         ),
         (
             "two_streams.json",
             "gone.json",
-            "1: traces: 'gone.json' does not name a trace; write the name of a file in ",
+            "1: traces: 'gone.json' does not name a trace; write FILE, RANK=FILE or RUN/RANK=FILE",
         ),
         ("SELECT rank,", "SELECT ranc,", "1: Binder Error: "),
     ],
@@ -215,10 +219,12 @@ def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
     path = tmp_path / "tests" / "kernels" / "stream_load_v1.test"
     path.rename(path.with_name("old_v1.test"))
     (missing,) = folder_problems([tmp_path])
-    assert missing.endswith(f"no golden test; write {path} (trace, call, expected rows).")
+    assert missing.endswith(
+        f"the golden test is missing; write {path} (trace, call, expected rows)."
+    )
     path.write_text(CASE, encoding="utf-8")
     (left,) = folder_problems([tmp_path])
-    assert left.startswith(f"{path.with_name('old_v1.test')}:1: there is no analysis old_v1;")
+    assert left.startswith(f"{path.with_name('old_v1.test')}:1: there is no analysis named old_v1;")
 
 
 def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,10 +81,14 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         (
             "MACRO stream_load_v1(",
             "MACRO other_v1(",
-            ":1: it creates other_v1; call the file other",
+            ":1: the file creates other_v1; rename the file to other",
         ),
         ("CREATE OR REPLACE MACRO", "CREATE MACRO", ":1: no 'CREATE OR REPLACE MACRO name('"),
-        (") AS TABLE\n", ") AS\n", ":1: an analysis is CREATE OR REPLACE MACRO name_v1("),
+        (
+            ") AS TABLE\n",
+            ") AS\n",
+            ":1: an analysis must be defined by CREATE OR REPLACE MACRO name_v1(",
+        ),
         ("min_kernels BIGINT := 1", "min_kernels DATE := NULL", "parameter min_kernels needs"),
         ("min_kernels BIGINT := 1", "min_kernels => 1", ":21: cannot read the parameter line"),
     ],
@@ -103,7 +107,7 @@ def test_a_file_in_no_topic(tmp_path: Path) -> None:
     write_folder(tmp_path)
     (tmp_path / "stream_load_v2.sql").write_text(ANALYSIS, encoding="utf-8")
     assert refused(tmp_path).endswith(
-        "stream_load_v2.sql:1: move it to TOPIC/stream_load_v2.sql, where TOPIC is one word."
+        "stream_load_v2.sql:1: move the file to TOPIC/stream_load_v2.sql, where TOPIC is one word."
     )
 
 
@@ -139,5 +143,7 @@ def test_a_file_that_the_engine_refuses(kind: str, store: Path, tmp_path: Path) 
 
 def test_the_name_of_a_function_of_the_engine(store: Path, tmp_path: Path) -> None:
     """A macro named like an engine function is refused, because shipped analyses would call it."""
-    with pytest.raises(LibraryError, match="unnest is a function of the engine; rename it"):
+    with pytest.raises(
+        LibraryError, match="unnest is already the name of a built-in DuckDB function"
+    ):
         hta_sql.open(store, analyses=write_folder(tmp_path, name="unnest"))

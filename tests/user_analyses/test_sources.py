@@ -34,7 +34,7 @@ def test_the_python_call(store: Path, team: Path) -> None:
     with hta_sql.open(store, analyses=team) as opened:
         assert opened.run("stream_load").rows() == ROWS
         assert opened.run("stream_load_v1", min_kernels=3, ranks=[0]).rows() == ROWS[:1]
-        with pytest.raises(hta_sql.ParameterError, match="min_kernels takes an integer"):
+        with pytest.raises(hta_sql.ParameterError, match="min_kernels must be an integer"):
             opened.run("stream_load", min_kernels="three")
         about = opened.describe("stream_load")
         assert about.columns[3].unit == "ns"

@@ -118,7 +118,7 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
     ).reset_index()
     shown = present(palette, (part for part in wide.columns if wide[part].any()))
     if not shown:
-        return nothing(title, "No communication is exposed: all of it runs under computation.")
+        return nothing(title, "No communication is exposed: all of it overlaps with computation.")
     stack = Stack(
         palette=shown,
         title=title,
@@ -168,7 +168,7 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "Who sends how much to whom in all-to-alls"
     known = table[table["known_bytes"].notna() & table["dst_rank"].notna()]
     if not len(known):
-        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+        return nothing(title, f"Nothing to show: {_reasons(table)}.")
     pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
     sums = pairs.agg(known_bytes=("known_bytes", "sum"))
     unit, name = size_unit(float(sums["known_bytes"].max()))
@@ -189,7 +189,7 @@ def links(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "Bandwidth of links"
     known = table[table["median_gbps"].notna()]
     if not len(known):
-        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+        return nothing(title, f"Nothing to show: {_reasons(table)}.")
     slow = known[known["is_slow"].eq(other=True)]
     named = [f"{row.src_rank} to {row.dst_rank}" for row in slow.head(8).itertuples()]
     notes = [
@@ -211,7 +211,7 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "How evenly experts are loaded"
     known = table[table["ratio_to_mean"].notna()]
     if not len(known):
-        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+        return nothing(title, f"Nothing to show: {_reasons(table)}.")
     means = known.groupby(["run", "rank"], as_index=False).agg(
         ratio_to_mean=("ratio_to_mean", "mean")
     )

@@ -55,7 +55,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "Stragglers"
     if not table["is_straggler"].notna().any():
         reasons = table["verdict_reason"].dropna().unique()
-        return nothing(title, f"Nothing can be judged: {'; '.join(reasons)}.")
+        return nothing(title, f"No verdict is possible: {'; '.join(reasons)}.")
     ordered = table.sort_values("late_ns", ascending=False, kind="stable", na_position="last")
     kept = table.loc[sorted(ordered.index[:MANY])]
     size, unit = duration_unit(float(kept["late_ns"].abs().max()) if len(kept) else 0)

@@ -69,7 +69,7 @@ def series(
     highest = moving.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN]
     shown = [lane for lane in peaks.index if lane in set(highest)]
     if not shown:
-        return nothing(heading, "It is 0 all the time." if len(peaks) else "There is none.")
+        return nothing(heading, "The value is always 0." if len(peaks) else "There are no values.")
     notes += _left_out(peaks, len(moving), len(shown))
     if max(moving[shown]) > min(moving[shown]):
         notes.append("Each panel has a scale of its own.")

@@ -54,7 +54,7 @@ def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
     measures = {name: about for name, about in MEASURES.items() if table[name].notna().any()}
     heading = "What each GPU is used for"
     if not measures:
-        return nothing(heading, "Nothing of it is known of any GPU.")
+        return nothing(heading, "None of these values is known for any GPU.")
     tall = pd.concat(
         [
             pd.DataFrame(

@@ -90,7 +90,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     if not len(known):
         why = table["reason"].dropna()
         reason = f": {why.iloc[0]}" if len(why) else ""
-        return nothing(title, f"No roofline of an operator with arithmetic is known{reason}.")
+        return nothing(title, f"No roofline is known for any operator with arithmetic{reason}.")
     keys = ["run", "name", "input_shapes", "kernels", "category", "math_type"]
     keys += ["peak_tflops", "peak_tbps"]
     sums = known.groupby(keys, as_index=False, dropna=False)

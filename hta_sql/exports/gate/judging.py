@@ -112,7 +112,7 @@ class _Judging:
             return self._missing(judged, values, has_baseline)
         wanted = self.rule.min_samples
         if wanted and min(judged.samples) < wanted and len(known) < max(wanted, ENOUGH_RUNS):
-            few = f"{min(judged.samples)} samples, where {wanted} are wanted"
+            few = f"{min(judged.samples)} samples, but {wanted} are required"
             return replace(judged, verdict=INCONCLUSIVE, reason=few)
         if self.rule.noise != "none" and not is_over_budget:
             judged = replace(
@@ -143,7 +143,7 @@ class _Judging:
         if judged.baseline is not None:
             reason = f"the candidate has no {'value' if values[-1].has_row else 'such row'}"
         elif judged.candidate is None:
-            reason = f"no side has {'a value' if is_row else 'such a row'}"
+            reason = f"neither run has {'a value' if is_row else 'such a row'}"
         else:
             reason = f"the baseline has no {'value' if values[0].has_row else 'such row'}"
         is_new = has_baseline and judged.candidate is not None

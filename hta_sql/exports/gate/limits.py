@@ -65,7 +65,7 @@ def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
         verdict = missing_verdict(rule, baseline_has_it=False)
         return replace(judged, verdict=verdict, reason="the comparison has no value")
     if rule.min_samples and min(steps) < rule.min_samples:
-        few = f"{min(steps)} samples, where {rule.min_samples} are wanted"
+        few = f"{min(steps)} samples, but {rule.min_samples} are required"
         return replace(judged, verdict=INCONCLUSIVE, reason=few)
     broken = broken_limits(rule, judged)
     if not broken:
@@ -75,7 +75,7 @@ def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
         return replace(
             judged,
             verdict=INCONCLUSIVE,
-            reason=f"{beyond}; with one step on a side chance is unknown",
+            reason=f"{beyond}; significance unknown: a side has only one step",
         )
     if not row["is_change"]:
         return replace(judged, verdict=INCONCLUSIVE, reason=f"{beyond}; {row['verdict']}")

@@ -136,7 +136,7 @@ def read_rules(path: Path = DEFAULT_RULES) -> Rules:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{path}: not TOML: {error}") from error
+        raise ParameterError(f"{path}: not valid TOML: {error}") from error
     try:
         tables, allow = _checked(content)
     except ParameterError as error:
@@ -155,9 +155,9 @@ def _checked(content: dict[str, Any]) -> tuple[list[Any], list[str]]:
     _known(content, ("rule", "allow"), "key")
     tables, allow = content.get("rule"), content.get("allow", [])
     is_list = isinstance(allow, list) and all(isinstance(fact, str) for fact in allow)
-    _require(is_list, "allow is a list of facts such as 'world size'.")
+    _require(is_list, "allow must be a list of facts such as 'world size'.")
     is_list = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
-    _require(is_list and bool(tables), "it has no [[rule]].")
+    _require(is_list and bool(tables), "the file has no [[rule]] table.")
     return list(tables or ()), allow
 
 
@@ -165,10 +165,10 @@ def _rule(table: dict[str, Any], taken: set[str]) -> Rule:
     _known(table, [known.name for known in fields(Rule)], "key")
     missing = [name for name in ("analysis", "column") if name not in table]
     if missing:
-        raise ParameterError(f"it has no {missing[0]!r}.")
+        raise ParameterError(f"the key {missing[0]!r} is missing.")
     rule = Rule(**table)
     if rule.name in taken:
-        raise ParameterError(f"another rule is called {rule.name!r}: choose another name.")
+        raise ParameterError(f"another rule is already named {rule.name!r}; choose another name.")
     return rule
 
 
@@ -184,24 +184,30 @@ def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
 def _check(rule: Rule) -> None:
     """Raise if a rule has errors that can be found without a store."""
     for name, kind in (("analysis", str), ("column", str), ("name", str), ("noise", str)):
-        _require(isinstance(getattr(rule, name), kind), f"{name} is a text.")
+        _require(isinstance(getattr(rule, name), kind), f"{name} must be a string.")
     for name in ("where", "parameters"):
         _require(
-            isinstance(getattr(rule, name), Mapping), f"{name} is a table: {{column = value}}."
+            isinstance(getattr(rule, name), Mapping), f"{name} must be a table: {{column = value}}."
         )
     columns = {column.name: column for column in rule.about.columns}
     _known([rule.column, *rule.where, *(rule.by or ())], columns, f"column of {rule.analysis}")
     numbers = [name for name, column in columns.items() if column.type in _NUMBERS]
-    _require(rule.column in numbers, f"{rule.column} is no number; numbers: {', '.join(numbers)}.")
+    _require(
+        rule.column in numbers,
+        f"{rule.column} is not numeric; numeric columns: {', '.join(numbers)}.",
+    )
     for name, value in rule.where.items():
         _check_condition(columns[name], value)
-    _require("runs" not in rule.parameters, "the run is that of the side: leave runs out.")
+    _require(
+        "runs" not in rule.parameters,
+        "parameters must not contain runs: the gate selects the run of each side.",
+    )
     check_parameters(rule.about, rule.parameters)
     _check_limits(rule)
     if rule.aggregate is not None:
         _known([rule.aggregate], AGGREGATES, "aggregate")
     _known([rule.noise], NOISES, "noise")
-    _require(rule.required in (None, True, False), "required is true or false.")
+    _require(rule.required in (None, True, False), "required must be true or false.")
     _check_sides(rule)
 
 
@@ -211,20 +217,23 @@ def _check_condition(column: Column, value: Any) -> None:
         is_swapped = isinstance(one, bool) != (column.type == "BOOLEAN")
         _require(
             isinstance(one, expected) and not is_swapped,
-            f"where: {column.name} is {column.type}, not {one!r}.",
+            f"where: {column.name} has type {column.type}, which does not match {one!r}.",
         )
 
 
 def _check_limits(rule: Rule) -> None:
     names = (*RELATIVE, *BUDGETS)
-    _require(bool(rule.limits), f"it has no limit; available limits: {', '.join(names)}.")
+    _require(bool(rule.limits), f"the rule has no limit; available limits: {', '.join(names)}.")
     for name, limit in {**rule.limits, "ignore_below": rule.ignore_below}.items():
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
-        _require(is_number and limit == limit, f"{name} is a number, not {limit!r}.")  # noqa: PLR0124 - nan
-        _require(name in BUDGETS or limit >= 0, f"{name} is not negative; {limit!r} is.")
+        _require(is_number and limit == limit, f"{name} must be a number, not {limit!r}.")  # noqa: PLR0124 - nan
+        _require(name in BUDGETS or limit >= 0, f"{name} must not be negative, but is {limit!r}.")
     counted = rule.min_samples
     is_count = isinstance(counted, int) and not isinstance(counted, bool) and counted >= 1
-    _require(counted is None or is_count, f"min_samples is a number from 1, not {counted!r}.")
+    _require(
+        counted is None or is_count,
+        f"min_samples must be an integer of at least 1, not {counted!r}.",
+    )
 
 
 def _check_sides(rule: Rule) -> None:
@@ -233,10 +242,12 @@ def _check_sides(rule: Rule) -> None:
             rule.is_relative or rule.aggregate or rule.per_step or rule.by or rule.parameters
         )
         _require(
-            fits, f"rows of {OF_BOTH} are of both sides: give max or min on diff_pct or diff_ns."
+            fits, f"rows of {OF_BOTH} describe both sides: set max or min on diff_pct or diff_ns."
         )
     elif "control_run" in (column.name for column in rule.about.columns):
-        raise ParameterError(f"{rule.analysis} compares two runs; rules use {OF_BOTH} for that.")
+        raise ParameterError(
+            f"{rule.analysis} compares two runs; use {OF_BOTH} in the rule instead."
+        )
 
 
 def _require(truth: bool, message: str) -> None:

@@ -120,8 +120,8 @@ def key_columns(rule: Rule, sides: Iterable[Sequence[Row]]) -> list[str]:
         if all(len({_key(row, wanted) for row in rows}) == len(rows) for rows in found):
             return wanted
     raise ParameterError(
-        f"Rule {rule.name!r}: no columns of {rule.analysis} identify its rows: set aggregate = "
-        f"'median', or a where that leaves one row."
+        f"Rule {rule.name!r}: no columns of {rule.analysis} identify its rows. Set aggregate = "
+        f"'median', or a where that selects one row."
     )
 
 

@@ -60,7 +60,9 @@ def export_redacted(
     selection = selection or Selection()
     if format_name == TRACE:
         if selection.names:
-            raise ParameterError("A trace contains the events of a rank; omit the names.")
+            raise ParameterError(
+                "The trace format always exports all events of a rank; do not pass analysis or table names."
+            )
         return _write_traces(_traces(source, selection), Path(target), redact)
     with TraceStore(source) as opened:
         opened.check_scope(selection.runs, selection.ranks)
@@ -102,16 +104,20 @@ def _traces(source: str | os.PathLike[str], selection: Selection) -> list[_Trace
         and (not selection.ranks or trace.rank in selection.ranks)
     ]
     if not wanted:
-        raise RankError(f"{os.fspath(source)!r} has no trace of these runs and ranks.")
+        raise RankError(
+            f"{os.fspath(source)!r} contains no traces for the selected runs and ranks."
+        )
     return wanted
 
 
 def _write_traces(traces: list[_Trace], target: Path, redact: Redactor) -> list[Exported]:
     is_file = target.name.endswith((".json", ".json.gz"))
     if is_file and len(traces) > 1:
-        raise ParameterError(f"{len(traces)} traces go into a folder, not into {str(target)!r}.")
+        raise ParameterError(
+            f"{len(traces)} traces are written to a folder, but {str(target)!r} is a file name."
+        )
     if not is_file and target.is_file():
-        raise StoreError(f"{str(target)!r} is a file; traces are written into a folder.")
+        raise StoreError(f"{str(target)!r} is a file; traces are written to a folder.")
     if is_file:
         return [_written(traces[0], target, target.name, redact)]
     with replacing_in(target) as partial:

@@ -132,7 +132,7 @@ def redact_store(
         StoreError: The target exists already.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{str(target)!r} exists already; choose a new folder.")
+        raise StoreError(f"{str(target)!r} already exists; choose a new folder.")
     files = stored_files(read_manifest(source), source)
     manifest = files.manifest
     chosen = [

@@ -45,7 +45,7 @@ def plot_timeline_gpu_kernels(  # noqa: PLR0917 - HTA's signature
         ParameterError: A column is missing.
     """
     if missing := set(_NEEDED) - set(df.columns):
-        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}.")
+        raise ParameterError(f"Missing columns in the frame: {', '.join(sorted(missing))}.")
     kept = (df["stream"] >= 0) & (df["iteration"] >= 0)
     for column, wanted in (("rank", ranks), ("iteration", iterations), ("stream", streams)):
         if wanted is not None:

@@ -75,8 +75,8 @@ def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> No
     frame["et_node"] = column.array
     if found.empty:
         log.warning(
-            "No event of rank %d has a node in this execution trace: they were recorded at "
-            "different times, or the profile has no record functions.",
+            "No event of rank %d has a node in this execution trace: the trace and the profile were "
+            "recorded at different times, or the profile has no record-function IDs.",
             rank,
         )
 

@@ -73,7 +73,7 @@ def prepare_timeline_events(
     if missing := {"name", "ts", "dur"} - set(df.columns):
         if df.empty:
             return df.copy()
-        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}.")
+        raise ParameterError(f"Missing columns in the frame: {', '.join(sorted(missing))}.")
     wanted = {"name", "ts", "dur", *(hover_columns or HOVER_COLUMNS), *_LABEL_COLUMNS}
     events = df[[column for column in df.columns if column in wanted]].copy()
     if symbol_table is not None:
@@ -114,7 +114,9 @@ def align_module_with_kernels(
     """
     needed = {"stream", "name", "first_kernel_start", "kernel_span", "num_kernels"}
     if missing := needed - set(events_df.columns):
-        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: create a CallGraph.")
+        raise ParameterError(
+            f"Missing columns in the frame: {', '.join(sorted(missing))}. Create a CallGraph first."
+        )
     host = events_df[(events_df["stream"] == HOST_STREAM) & (events_df["num_kernels"] >= 1)]
     expression = "|".join(f"(?:{module})" for module in module_list)
     text = text_column(events_df, "name")
@@ -123,7 +125,9 @@ def align_module_with_kernels(
     elif text:
         is_wanted = host[text].str.match(expression)
     else:
-        raise ParameterError("The frame has no names as text: pass the symbol table.")
+        raise ParameterError(
+            "The frame contains symbol ids instead of names: pass the symbol table."
+        )
     calls = host.loc[is_wanted].copy()
     calls["ts"], calls["dur"] = calls["first_kernel_start"], calls["kernel_span"]
     calls["stream"] = ANNOTATION_STREAM
@@ -156,7 +160,9 @@ def plot_events_timeline(
         ParameterError: The frame lacks a column, or the setting requests a file without a path.
     """
     if setting.plot_format is PlotFormat.File and not output_image_path:
-        raise ParameterError("The setting requires a file: pass output_image_path.")
+        raise ParameterError(
+            "plot_format is PlotFormat.File, which requires a path: pass output_image_path."
+        )
     if events.empty:
         log.warning("%s: there are no events to draw.", title)
         return None
@@ -172,7 +178,9 @@ def plot_events_timeline(
         setting.color_column: "color",
     }
     if missing := set(columns) - set(events.columns):
-        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: prepare it first.")
+        raise ParameterError(
+            f"Missing columns in the frame: {', '.join(sorted(missing))}. Call prepare_timeline_events() first."
+        )
     hover = [column for column in hover_columns or HOVER_COLUMNS if column in events]
     renamed = events[[*columns, *hover]].rename(columns=columns)
     chart = themed(frame_timeline(renamed, title, hover, setting.task_height))

@@ -229,7 +229,7 @@ class Trace(Closing):
         if about["base_time_ns"] is None:
             raise TraceFormatError(
                 f"{about['source']!r} has no baseTimeNanoseconds, so its times are not on the "
-                "wall clock. PyTorch 2.3 and later write it."
+                "wall clock. PyTorch 2.3 and later write this field."
             )
         return int(about["start_ns"])
 
@@ -325,5 +325,5 @@ class Trace(Closing):
 
     def _checked(self, rank: int) -> int:
         if rank not in self._about:
-            raise RankError(f"No rank {rank} in this trace; it has: {self.get_ranks()}.")
+            raise RankError(f"No rank {rank} in this trace; available ranks: {self.get_ranks()}.")
         return rank

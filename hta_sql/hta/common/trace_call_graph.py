@@ -46,7 +46,9 @@ class CallGraph:
         self.trace_data = trace
         self.ranks = [r for r in trace.get_ranks() if not ranks or r in ranks]
         if not self.ranks:
-            raise RankError(f"None of the ranks {ranks} is in the trace: {trace.get_ranks()}.")
+            raise RankError(
+                f"None of the ranks {ranks} is in the trace; available ranks: {trace.get_ranks()}."
+            )
         self._walks: dict[int, Walk] = {}
         self.call_stacks: list[CallStackGraph] = []
         rows: list[dict[str, Any]] = []
@@ -102,7 +104,7 @@ class CallGraph:
         stacks = self.get_call_stacks(self._rank, node["pid"], node["tid"])
         found = next(stacks, None) if node["depth"] >= 0 else None
         if found is None:
-            raise ParameterError(f"Event {index} of rank {self._rank} is in no call tree.")
+            raise ParameterError(f"Event {index} of rank {self._rank} is not part of a call tree.")
         return found
 
     def get_stack_of_node(
@@ -128,7 +130,9 @@ class CallGraph:
     def _chosen(self, rank: int | None) -> int:
         if rank is not None:
             if rank not in self.ranks:
-                raise RankError(f"No rank {rank} in this call graph; it has: {self.ranks}.")
+                raise RankError(
+                    f"No rank {rank} in this call graph; available ranks: {self.ranks}."
+                )
             self._rank = rank
         return self._rank
 

@@ -73,7 +73,11 @@ class IterationIndexFilter(Filter):
             return df
         wanted = [step for place, step in enumerate(steps) if place in self.iteration_index]
         if not wanted:
-            log.warning("There is no step at %s; there are %d.", self.iteration_index, len(steps))
+            log.warning(
+                "There is no step at index %s; number of steps: %d.",
+                self.iteration_index,
+                len(steps),
+            )
         return df.loc[df["iteration"].isin(wanted)]
 
 
@@ -146,7 +150,7 @@ class CompositeFilter(Filter):
     def __init__(self, filters: list[Filter]) -> None:
         for one in filters:
             if one is self or not isinstance(one, Filter):
-                raise ParameterError(f"{one!r} is not a filter, or contains itself.")
+                raise ParameterError(f"{one!r} is not a filter, or it contains itself.")
         self.filters = list(filters)
 
     def __call__(

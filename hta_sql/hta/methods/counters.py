@@ -153,7 +153,9 @@ class Counters(Job):
         result = self._result("memory_bandwidth_summary_v1", wanted)
         frame = counter_frames.bandwidth_summary(result.df())
         if frame is None and len(result):
-            log.warning("No copy or memset of rank %s has a bandwidth.", rank_spans(wanted))
+            log.warning(
+                "No copy or memset has a recorded bandwidth; ranks: %s.", rank_spans(wanted)
+            )
         return frame
 
     def generate_trace_with_counters(
@@ -196,7 +198,7 @@ class Counters(Job):
             if not isinstance(time_series, TimeSeriesTypes):
                 raise ParameterError(
                     "time_series must be TimeSeriesTypes.QUEUE_LENGTH, TimeSeriesTypes.MEMCPY_BANDWIDTH "
-                    f"or both with |, not {time_series!r}."
+                    f"or both combined with |, not {time_series!r}."
                 )
             wanted = time_series
         names = {TimeSeriesTypes.QUEUE_LENGTH: "queue", TimeSeriesTypes.MEMCPY_BANDWIDTH: "memory"}

@@ -65,7 +65,7 @@ class CriticalPath(Job):
         first, last = instance_id if isinstance(instance_id, tuple) else (instance_id or 0, None)
         if first < 0 or (last is not None and last < first):
             raise ParameterError(
-                f"instance_id must be a number from 0, or (first, last), not {instance_id!r}."
+                f"instance_id must be an integer of at least 0, or (first, last), not {instance_id!r}."
             )
         self._warn_of_missing_syncs(wanted, infer_syncs=infer_syncs)
         if include_launch_edges is None:
@@ -93,7 +93,9 @@ class CriticalPath(Job):
             log.error("%s", windows)
             return None
         if not graph.critical_path_nodes:
-            log.error("Rank %d has no host operator in the window: there is no path.", rank)
+            log.error(
+                "Rank %d has no host operator in the window, so there is no critical path.", rank
+            )
         return graph, bool(graph.critical_path_nodes)
 
     def overlay_critical_path_analysis(
@@ -133,7 +135,7 @@ class CriticalPath(Job):
         graph = critical_path_graph
         if (graph.run, graph.rank) != (self.run, rank):
             raise RankError(
-                f"The graph belongs to rank {graph.rank} of {graph.run!r}, not of rank {rank} of "
+                f"The graph belongs to rank {graph.rank} of {graph.run!r}, not to rank {rank} of "
                 f"{self.run!r}."
             )
         written = overlay_critical_path(
@@ -156,10 +158,10 @@ class CriticalPath(Job):
         ).rows()
         if others and not syncs:  # without a device there are no waits
             log.warning(
-                "Rank %d has no records of synchronization: waits are %s. Profile with "
+                "Rank %d has no synchronization records: waits are %s. Profile with "
                 "enable_cuda_sync_events=True.",
                 rank,
-                "inferred" if infer_syncs else "left out",
+                "inferred" if infer_syncs else "omitted",
             )
 
 

@@ -71,7 +71,9 @@ class Job(Closing):
         if self.run not in self.store.runs():
             runs = ", ".join(self.store.runs())
             self.store.close()
-            raise RankError(f"No run {self.run!r} in {str(self.store.path)!r}; it has: {runs}.")
+            raise RankError(
+                f"No run {self.run!r} in {str(self.store.path)!r}; available runs: {runs}."
+            )
         self._ranks = self._ranks_of_run(check_sources=store is None or not as_it_is)
         self._scope["runs"] = [self.run]
         self._warn_of_captures()
@@ -126,7 +128,7 @@ class Job(Closing):
         result = self.result(name, ranks, **parameters)
         if result.analysis and not len(result):
             log.warning(
-                "%s has no rows for rank%s %s; it needs: %s.",
+                "%s has no rows for rank%s %s; the analysis needs: %s.",
                 result.analysis.base_name,
                 "s" if len(ranks) > 1 else "",
                 rank_spans(ranks),
@@ -139,7 +141,9 @@ class Job(Closing):
             return [0] if 0 in self._ranks else self._ranks[:1]
         unknown = sorted(set(ranks) - set(self._ranks))
         if unknown:
-            raise RankError(f"No rank {unknown[0]} in {self.run!r}; it has: {self._ranks}.")
+            raise RankError(
+                f"No rank {unknown[0]} in {self.run!r}; available ranks: {self._ranks}."
+            )
         return list(dict.fromkeys(ranks))
 
     def _ranks_of_run(self, *, check_sources: bool) -> list[int]:
@@ -155,7 +159,7 @@ class Job(Closing):
         first, *others = self.store.runs()
         if others:
             log.warning(
-                "%s has several runs; the first is used, %r. The others: %s.",
+                "%s has several runs; using the first, %r. The others: %s.",
                 self.store.path,
                 first,
                 ", ".join(others),
@@ -166,7 +170,7 @@ class Job(Closing):
         others = [run for run in self.store.runs() if run.startswith(f"{self.run}-capture")]
         if others:
             log.warning(
-                "The job has several captures; the first is used, run %r. The others: %s.",
+                "The job has several captures; using the first, run %r. The others: %s.",
                 self.run,
                 ", ".join(others),
             )

@@ -69,7 +69,7 @@ class Stragglers(Job):
         table = result.df()
         if table["is_candidate"].isna().all():
             reasons = ", ".join(sorted(set(table["reason"].dropna())))
-            log.warning("Stragglers are unknown: %s.", reasons or "there are no ranks")
+            log.warning("Stragglers cannot be determined: %s.", reasons or "there are no ranks")
             return []
         if straggler_identification_impl is not None and metric is not None:
             frame = _metric_frame(metric.df())
@@ -86,7 +86,9 @@ class Stragglers(Job):
         known = self.get_profiler_steps()
         steps = [step for step in wanted if step in known]
         if not steps:
-            raise ParameterError(f"None of the profiler steps {wanted} exists; there are {known}.")
+            raise ParameterError(
+                f"None of the profiler steps {wanted} exists; available steps: {known}."
+            )
         return steps
 
 

@@ -92,9 +92,9 @@ def stage_dump(
         con.unregister("dump_rows")
         rows[table] = content.num_rows
     if dump.problem or dump.skipped:
-        left_out = f"; {counted(dump.skipped, 'operation')} left out" if dump.skipped else ""
-        problem = f"{dump.problem or 'some entries are no operations'}{left_out}"
-        log.warning("Dump %r is damaged: %s. Its complete part was read.", path, problem)
+        left_out = f"; {counted(dump.skipped, 'operation')} skipped" if dump.skipped else ""
+        problem = f"{dump.problem or 'some entries are not operations'}{left_out}"
+        log.warning("Dump %r is damaged: %s. The intact part was read.", path, problem)
         quarantine_damage(con, "Flight Recorder dump", problem)
         rows["quarantine"] = 1
     return rows, _metadata(dump)

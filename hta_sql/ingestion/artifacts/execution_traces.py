@@ -67,7 +67,7 @@ def stage_execution_trace(
     problem = read_execution_trace(path, rows.take) if path else None
     rows.flush()
     if problem:
-        log.warning("Execution trace %r is damaged: %s. Its complete part was read.", path, problem)
+        log.warning("Execution trace %r is damaged: %s. The intact part was read.", path, problem)
         quarantine_damage(con, "Execution trace", problem)
         rows.counts["quarantine"] = 1
     return rows.counts, {"execution_trace": {"problem": problem}}

@@ -84,7 +84,7 @@ def stage_snapshot(
         rows.frames()
     rows.flush()
     if problem:
-        log.warning("Memory snapshot %r is damaged: %s. Its complete part was read.", path, problem)
+        log.warning("Memory snapshot %r is damaged: %s. The intact part was read.", path, problem)
         quarantine_damage(con, "Memory snapshot", problem)
         rows.counts["quarantine"] = 1
     return rows.counts, {"memory_snapshot": {"problem": problem}}

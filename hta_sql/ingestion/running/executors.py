@@ -26,7 +26,7 @@ def executor_for(name: str) -> Iterator[Executor | None]:
         yield None
         return
     if not name.startswith(DASK):
-        raise ParameterError(f"No executor {name!r}: use {PROCESSES} or {DASK}HOST:PORT.")
+        raise ParameterError(f"Unknown executor {name!r}: use {PROCESSES} or {DASK}HOST:PORT.")
     try:
         from distributed import Client  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
@@ -37,7 +37,9 @@ def executor_for(name: str) -> Iterator[Executor | None]:
     try:
         client = Client(address)
     except OSError as error:
-        raise ParameterError(f"No Dask scheduler answers at {address}: {error}.") from error
+        raise ParameterError(
+            f"Cannot connect to a Dask scheduler at {address}: {error}."
+        ) from error
     with client:
         # pure=False: reading a trace has side effects, so Dask must not merge equal tasks.
         yield client.get_executor(pure=False, retries=RETRIES)

@@ -45,7 +45,7 @@ def run_alone(task: Callable[[Job], Result], job: Job, about: str) -> Result:
         except EOFError:
             process.join()
             raise TraceError(
-                f"{about}: the process that read it {_end(process.exitcode)}{_last_words(said)}"
+                f"{about}: the process that was reading it {_end(process.exitcode)}{_last_words(said)}"
             ) from None
         finally:
             receiver.close()
@@ -73,7 +73,7 @@ def _child(task: Callable[[Job], Result], job: Job, sender: Connection, said: st
 
 def _end(exit_code: int | None) -> str:
     if exit_code is None or exit_code >= 0:
-        return f"ended itself with exit code {exit_code}"
+        return f"exited with code {exit_code}"
     try:
         name = signal.Signals(-exit_code).name
     except ValueError:

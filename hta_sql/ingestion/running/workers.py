@@ -211,7 +211,7 @@ class _Done:
             for future in as_completed(futures):
                 if future.cancelled():
                     raise StoreError(
-                        "The executor has cancelled the tasks: its scheduler is gone, or it "
+                        "The executor cancelled the tasks: its scheduler is gone, or the executor "
                         "was stopped. Run the same ingest again to resume."
                     )
                 batch, error = futures[future], future.exception()

@@ -21,7 +21,7 @@ SPANS = "validation_spans"
 RELATIONS = ("spans", "ops", "rows", "items")
 """Name endings of relation parameters: intervals, operations, rows, items of collectives."""
 
-_REFUSED_TO_RUN = "the engine refuses to run it"
+_REFUSED_TO_RUN = "the engine cannot run the analysis"
 
 _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
 """Phrase that documents that a parameter takes a relation with the columns of another macro."""
@@ -56,7 +56,9 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
                 refused.add(about.path)
                 said = str(error).partition("\n")[0]
                 yield Problem(
-                    about.path, refused_line(about, error), f"the engine refuses it: {said}"
+                    about.path,
+                    refused_line(about, error),
+                    f"the engine rejects the statement: {said}",
                 )
                 continue
             listed = about.columns or listing.get(columns_of(about) or "", ())
@@ -141,7 +143,7 @@ def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) ->
         if actual != documented:
             yield (
                 "^CREATE",
-                f"the engine takes {_list(actual)}, the file declares {_list(documented)}",
+                f"the engine reports the parameters {_list(actual)}, but the file declares {_list(documented)}",
             )
 
 
@@ -165,13 +167,13 @@ def columns(
     if list(actual) != list(documented):
         yield (
             r"^\) AS",
-            f"it returns the columns in the order {', '.join(actual)}; document them so",
+            f"it returns the columns in the order {', '.join(actual)}; document them in this order",
         )
     for column in listed:
         if not _fits(column, actual[column.name]):
             yield (
                 column_line(column.name),
-                f"column {column.name} is {actual[column.name]}, documented as {column.type}",
+                f"column {column.name} is {actual[column.name]}, but documented as {column.type}",
             )
 
 

@@ -33,7 +33,7 @@ def references_of_analysis(library: Library, statement: Statement) -> Iterator[F
     The analysis must not contain names of launch functions, and its rows must be ordered.
     """
     yield from references(
-        library, statement, "an analysis uses tables and lib, never another analysis"
+        library, statement, "an analysis may use only tables and lib, not another analysis"
     )
     for text in sorted(filter(_LAUNCH_NAME.search, statement.texts)):
         yield (
@@ -41,7 +41,7 @@ def references_of_analysis(library: Library, statement: Statement) -> Iterator[F
             f"it contains the launch name {text!r}; find launches by correlation (launch_id)",
         )
     if not statement.is_ordered:
-        yield "", "it does not end with an ORDER BY; equal input has to give equal output"
+        yield "", "the query does not end with an ORDER BY; equal input must give equal output"
 
 
 def references(library: Library, statement: Statement, allowed: str) -> Iterator[Found]:
@@ -53,7 +53,7 @@ def references(library: Library, statement: Statement, allowed: str) -> Iterator
     for name in _starting_with_underscore(statement.ctes):
         yield (
             code_line(name),
-            f"CTE {name} starts with _; those of lib do, so that the two never meet",
+            f"the name of CTE {name} starts with _, which is reserved for CTEs of lib",
         )
 
 
@@ -67,17 +67,17 @@ def references_of_lib(library: Library, statement: Statement) -> Iterator[Found]
     yield from _unstable(statement)
     allowed = {*TABLE_FUNCTIONS, "query_table", *_lib_names(library)}
     for name in sorted(statement.functions - allowed):
-        yield code_line(name), f"it calls {name}; lib uses tables and lib"
+        yield code_line(name), f"it calls {name}; a lib macro may use only tables and lib"
     for name in set(statement.ctes) - set(_starting_with_underscore(statement.ctes)):
         yield (
             code_line(name),
-            f"CTE {name} could hide a caller's relation of that name; call it _{name}",
+            f"CTE {name} could shadow a caller's relation of that name; rename it to _{name}",
         )
 
 
 def _unstable(statement: Statement) -> Iterator[Found]:
     for name in sorted(statement.scalars & UNSTABLE):
-        yield code_line(name), f"it calls {name}; equal input has to give equal output, everywhere"
+        yield code_line(name), f"it calls {name}; equal input must give equal output everywhere"
 
 
 def _lib_names(library: Library) -> set[str]:

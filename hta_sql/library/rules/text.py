@@ -101,26 +101,29 @@ def _of_one(
 def form(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Iterator[Found]:
     """Check that the file has one statement, which creates an object with the file's name."""
     if about.path.stem != about.name:
-        yield "^CREATE", f"it creates {about.name}; call the file {about.name}.sql"
+        yield "^CREATE", f"the file creates {about.name}; rename the file to {about.name}.sql"
     try:
         count = count_statements(con, about.text)
     except LibraryError as error:
         yield "", f"the engine cannot parse it: {error}"
         return
     if count != 1:
-        yield "", f"it holds {count} statements; a file is one statement"
+        yield "", f"the file contains {count} statements; it must contain one"
 
 
 def words(about: SqlObject) -> Iterator[Found]:
     """Check that columns, return values and parameters are documented, each column once."""
     if about.is_scalar and not about.columns:
-        yield r"^\) AS", "it does not say what it returns; write '-- Returns: TYPE  what' behind AS"
+        yield (
+            r"^\) AS",
+            "the return value is not documented; write '-- Returns: TYPE  what' after AS",
+        )
     elif not about.columns and not columns_of(about):
         yield (
             r"^\) AS",
             (
-                "it documents no columns; list them under '-- Columns:' behind AS (a lib macro that "
-                "returns the rows of a table says '-- Columns: those of gpu_ops.')"
+                "the columns are not documented; list them under '-- Columns:' after AS (in a lib macro that "
+                "returns the rows of a table, write '-- Columns: those of gpu_ops.')"
             ),
         )
     names = Counter(column.name for column in about.columns)
@@ -130,7 +133,7 @@ def words(about: SqlObject) -> Iterator[Found]:
         if not parameter.doc:
             yield (
                 parameter_line(parameter.name),
-                f"parameter {parameter.name} has no words; say above it what it means",
+                f"parameter {parameter.name} is not documented; describe it in a comment above",
             )
 
 
@@ -156,9 +159,9 @@ def header(about: SqlObject, facts: tuple[str, ...]) -> Iterator[Found]:
         yield fact_line("Since"), f"Since is {since!r}; write the release, such as 0.1"
     if about.version is None:
         wanted = f"{about.name}_v1"
-        yield "^CREATE", f"its name has no version; call it {wanted}, in the file's name too"
+        yield "^CREATE", f"the name has no version; rename the analysis and the file to {wanted}"
     elif about.version > 1 and "Changed" not in about.facts:
-        said = f"version {about.version} does not say what changed"
+        said = f"version {about.version} does not state what changed"
         yield "", f"{said}; add a line '-- Changed: ...'"
 
 
@@ -193,14 +196,14 @@ def shown(about: SqlObject) -> Iterator[Found]:
     columns = {column.name for column in about.columns}
     for name in about.shown:
         if name not in columns:
-            yield fact_line("Shown"), f"Shown names {name!r}, which is no column of the analysis"
+            yield fact_line("Shown"), f"Shown names {name!r}, which is not a column of the analysis"
 
 
 def apart(about: SqlObject) -> Iterator[Found]:
     """Check that an analysis with independent ranks orders its rows by run and rank first."""
     ranks_fact = about.facts.get("Ranks")
     if ranks_fact is not None and (ranks_fact != "independent" or not _BY_RANK.search(about.text)):
-        rule = "it may be independent where the rows are ordered by run and rank first"
+        rule = "the only allowed value is independent, and only if the rows are ordered by run and rank first"
         yield fact_line("Ranks"), f"Ranks is {ranks_fact!r}; {rule}"
 
 
@@ -216,7 +219,9 @@ def scope(about: SqlObject) -> Iterator[Found]:
     if own := about.facts.get("Scope"):
         fewer, _, why = own.partition("; ")
         if not why or fewer.split(", ") != names[: len(fewer.split(", "))]:
-            wanted = f"write the first of {', '.join(names)}; and why no more"
+            wanted = (
+                f"list the first of {', '.join(names)}, then '; ' and why the others are missing"
+            )
             yield fact_line("Scope"), f"Scope is {own!r}; {wanted}"
             return
         names = fewer.split(", ")
@@ -226,8 +231,8 @@ def scope(about: SqlObject) -> Iterator[Found]:
         yield (
             "^CREATE",
             (
-                f"it does not begin with the parameters {ddl}; add them, or say "
-                "in a fact Scope which it has and why"
+                f"the first parameters must be {ddl}; add them, or state "
+                "in a Scope line which of them the analysis has and why"
             ),
         )
 
@@ -240,7 +245,7 @@ def shadowing(library: Library, about: SqlObject) -> Iterator[Found]:
         if found := {**own, **columns}.get(parameter.name):
             yield (
                 parameter_line(parameter.name),
-                f"parameter {parameter.name} is also a column of {found}; call it otherwise",
+                f"parameter {parameter.name} is also a column of {found}; choose another name",
             )
 
 
@@ -250,4 +255,4 @@ def golden_test(about: SqlObject, golden: Path | None) -> Iterator[Found]:
         return
     path = golden / about.topic / f"{about.name}.test"
     if not path.exists():
-        yield "", f"it has no golden test; write {path} (trace, call, expected rows)"
+        yield "", f"the golden test is missing; write {path} (trace, call, expected rows)"

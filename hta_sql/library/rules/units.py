@@ -82,7 +82,7 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
     name, unit = column.name, column.unit
     if column.type not in _NUMBERS and not column.type.startswith("DECIMAL"):
         if unit:
-            yield f"column {name} is {column.type} and has a unit; remove [{unit}]"
+            yield f"column {name} has type {column.type}, which has no unit; remove [{unit}]"
         return
     if unit is None:
         if not is_identifier(column):
@@ -94,10 +94,10 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
     if unit not in UNITS:
         yield (f"column {name} has the unit [{unit}]; known units: {', '.join(sorted(UNITS))}")
     elif (wanted := _unit_of_name(name)) not in {None, unit}:
-        yield f"column {name} has the unit [{unit}], but its name says [{wanted}]; change either"
+        yield f"column {name} has the unit [{unit}], but its name implies [{wanted}]; change one of them"
     elif in_analysis and wanted is None and unit != "1":
         suffix = next(ending for ending, known in SUFFIX_UNITS.items() if known == unit)
-        yield f"column {name} is in [{unit}]: call it {name}{suffix}, so that readers see the unit"
+        yield f"column {name} has the unit [{unit}]: rename it to {name}{suffix}, which states the unit"
 
 
 def is_identifier(column: Column) -> bool:

@@ -72,4 +72,4 @@ if __name__ == "__main__":
     try:
         _serve(int(sys.argv[1]), token)
     except OSError as error:
-        sys.exit(f"Port {sys.argv[1]} of this machine cannot be used: {error.strerror}.")
+        sys.exit(f"Port {sys.argv[1]} on this machine cannot be used: {error.strerror}.")

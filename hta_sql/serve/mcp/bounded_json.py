@@ -50,7 +50,7 @@ def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
     """
     if table.num_columns > MOST_COLUMNS:
         raise QueryError(
-            f"The answer has {table.num_columns:,} columns. Select at most {MOST_COLUMNS}."
+            f"The result has {table.num_columns:,} columns. Select at most {MOST_COLUMNS}."
         )
     names = [cut(name, LONGEST_NAME) for name in table.column_names]
     rows: list[dict[str, Any]] = []

@@ -165,7 +165,7 @@ class Tools:
         """
         for side in (control, test):
             if "run" not in side:
-                raise ParameterError('control and test need a run: {"run": "base"}.')
+                raise ParameterError('control and test each need a run: {"run": "base"}.')
         return self._of(store).ask("compare", control=control, test=test, renamed=renamed)
 
     def hang(self, runs: list[str] | None = None, store: str | None = None) -> Answer:

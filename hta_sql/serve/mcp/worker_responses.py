@@ -48,7 +48,7 @@ def answer(store: TraceStore, *, tool: str, given: Mapping[str, Any], most_rows:
     response: Answer = getattr(Hosted(store, most_rows), tool)(**given)
     if size_of(response) > MOST_BYTES:
         raise QueryError(
-            f"The answer is larger than {MOST_BYTES:,} bytes. Request fewer runs, ranks or columns."
+            f"The result is larger than {MOST_BYTES:,} bytes. Request fewer runs, ranks or columns."
         )
     return response
 
@@ -132,7 +132,9 @@ class Hosted:
 
     def _side(self, side: Mapping[str, Any]) -> Side:
         if unknown := sorted(side.keys() - {"run", "ranks", "steps"}):
-            raise ParameterError(f"A side has run, ranks and steps, not {cut(str(unknown[0]))!r}.")
+            raise ParameterError(
+                f"control and test accept run, ranks and steps, not {cut(str(unknown[0]))!r}."
+            )
         return Side(self._store, side["run"], side.get("ranks"), side.get("steps"))
 
     def _most(self, limit: int | None) -> int:

@@ -280,7 +280,7 @@ def _build(
             lost |= more
             if lost.issuperset(manifest.runs()):
                 raise StoreError(
-                    f"No run of {folder.root!r} can be read: {error}. Ingest its traces again: "
+                    f"No run in {folder.root!r} can be read: {error}. Ingest its traces again: "
                     f"hta-sql ingest TRACES -o {folder.root} --force"
                 ) from error
         else:

@@ -107,7 +107,7 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
         again = f"Ingest its traces again: hta-sql ingest TRACES -o {folder.root}"
         first = next(change for changes in changed.values() for change in changes)
         raise StoreVersionError(
-            f"{folder.root!r} was written with other table definitions (by hta_sql "
+            f"{folder.root!r} was written with different table definitions (by hta_sql "
             f"{manifest.writer}; this is {__version__}): {first}. "
             f"{UPGRADE if is_newer_version(manifest.writer) else again}"
         )

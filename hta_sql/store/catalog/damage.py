@@ -56,7 +56,7 @@ def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
 def warn_of_changed_files(root: str, files: Collection[str]) -> None:
     """Log a warning with the files whose size, checksum or origin differs from the manifest."""
     log.warning(
-        "%s: files have changed since they were written; hta-sql verify %s shows the faults: %s.",
+        "%s: files have changed since they were written; hta-sql verify %s lists the faults: %s.",
         root,
         root,
         ", ".join(sorted(files)),

@@ -237,7 +237,7 @@ def _computed(
 def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
     log.warning(
         "%s: run %s is not materialized, because its files have changed since they were written; "
-        "hta-sql repair %s repairs it: %s.",
+        "hta-sql repair %s repairs the run: %s.",
         *(folder.root, run, folder.root, ", ".join(changed)),
     )
 
@@ -357,8 +357,8 @@ def materialize_answers(
     for name in set(names) - derived:
         if library.find(name).name not in {about.name for about in answers(library).values()}:
             raise ParameterError(
-                f"The answer of {name!r} cannot be materialized: it needs parameters, or more "
-                f"than one run. Omit it; {len(answers(library))} analyses can be materialized."
+                f"The result of {name!r} cannot be materialized: the analysis needs parameters, or more "
+                f"than one run. Omit the name; {len(answers(library))} analyses can be materialized."
             )
     wanted = {library.find(name).base_name for name in set(names) - derived}
     if names and not wanted:

@@ -182,7 +182,9 @@ def _is_whole(folder: StoreFolder, file: _Written, *, verify: bool) -> bool:
         return True  # the engine opens the file as well, and reports it
     except OSError as error:
         if verify and not local:
-            raise StoreError(f"{folder.path(file.path)!r} cannot be read now: {error}") from error
+            raise StoreError(
+                f"{folder.path(file.path)!r} currently cannot be read: {error}"
+            ) from error
         return not verify
 
 

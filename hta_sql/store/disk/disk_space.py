@@ -38,6 +38,6 @@ def reporting_full_disk(folder: StoreFolder, clean_up: Callable[[], object]) -> 
         what, remedy = disk_reason(number)
         first = str(error).partition("\n")[0]
         raise StoreError(
-            f"{what} to write {folder.root!r}: {first}. The previous contents of the store are "
-            f"intact. {remedy} and ingest again."
+            f"{what} while writing {folder.root!r}: {first}. The previous contents of the store are "
+            f"intact. {remedy}, then ingest again."
         ) from error

@@ -121,7 +121,7 @@ def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Faul
         return fault("size", f"it has {sizes[file.path]:,} bytes, but {file.bytes:,} were written")
     try:
         if folder.digest(file.path) != file.sha256:
-            return fault("content", "its checksum differs from that in the manifest")
+            return fault("content", "its checksum does not match the manifest")
         return _inside(folder, file)
     except FileNotFoundError:
         return fault("missing", "it is missing")
@@ -129,7 +129,9 @@ def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Faul
         if error.errno in _OURS:
             raise
         if not folder.local:  # unresponsive object storage is not a fault of the file
-            raise StoreError(f"{folder.path(file.path)!r} cannot be read now: {error}") from error
+            raise StoreError(
+                f"{folder.path(file.path)!r} currently cannot be read: {error}"
+            ) from error
         return fault("content", f"it cannot be read: {error}")
 
 

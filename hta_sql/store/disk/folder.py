@@ -184,7 +184,9 @@ class RemoteFolder(StoreFolder):
         except (OSError, TypeError, ValueError, NotImplementedError):
             raise
         except Exception as error:  # such as botocore's exceptions without a network
-            raise OSError(f"The storage of {self.root!r} does not answer: {error}") from error
+            raise OSError(
+                f"The storage backend for {self.root!r} is not responding: {error}"
+            ) from error
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""

@@ -81,7 +81,7 @@ def _wait_for(folder: StoreFolder, file: IO[str], until: float, timeout_s: float
             return
         if not waiting:
             log.warning(
-                "Another ingest (%s) is writing %s; waiting for it, up to %g s.",
+                "Another ingest (%s) is writing to %s; waiting up to %g s for it to finish.",
                 _holder(file),
                 folder.root,
                 timeout_s,
@@ -104,6 +104,6 @@ def _holder(file: IO[str]) -> str:
 def _still_busy(folder: StoreFolder, file: IO[str], timeout_s: float) -> str:
     waited = f" after {timeout_s:g} s" if timeout_s else ""
     return (
-        f"Another ingest ({_holder(file)}) is still writing {folder.root!r}{waited}. Wait for it, "
-        "increase lock_timeout, or use another store."
+        f"Another ingest ({_holder(file)}) is still writing to {folder.root!r}{waited}. Wait until it "
+        "finishes, increase lock_timeout, or use another store."
     )

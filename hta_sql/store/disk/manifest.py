@@ -39,7 +39,7 @@ RANKS = range(-(1 << 31), 1 << 31)
 """Valid ranks: the column is an INTEGER in every table."""
 
 AGAIN = "Ingest the traces again, into a new store: hta-sql ingest TRACES -o STORE"
-UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql."
+UPGRADE = "A newer version of hta_sql wrote the store: upgrade with pip install --upgrade hta-sql."
 
 Store = str | os.PathLike[str] | StoreFolder
 
@@ -321,15 +321,17 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
         raise StoreDamagedError(_damaged(folder, str(error))) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreVersionError(
-            f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
+            f"{path!r} is not a manifest that this version of hta_sql ({__version__}) can read: {error!r}. "
             f"{AGAIN}"
         ) from error
-    reads = f"this hta_sql ({__version__}) reads version {SCHEMA_VERSION}"
+    reads = f"this version of hta_sql ({__version__}) reads schema version {SCHEMA_VERSION}"
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise StoreVersionError(f"{folder.root!r} has schema version {version}, {reads}. {UPGRADE}")
+        raise StoreVersionError(
+            f"{folder.root!r} has schema version {version}, but {reads}. {UPGRADE}"
+        )
     raise StoreVersionError(
-        f"{folder.root!r} has schema version {version} but {reads}: ingest the traces again, into a "
-        "new store, with hta-sql ingest TRACES -o STORE."
+        f"{folder.root!r} has schema version {version}, but {reads}. Ingest the traces again, into a "
+        "new store: hta-sql ingest TRACES -o STORE."
     )
 
 

@@ -100,7 +100,7 @@ def unfinished_files(folder: StoreFolder) -> set[str]:
 def _parsed(content: bytes) -> Iterable[RankEntry]:
     values = json.loads(content)
     if values["schema_version"] != SCHEMA_VERSION or is_damaged(content, values):
-        raise ValueError("another version, or damaged")
+        raise ValueError("written by another version, or damaged")
     return [entry_from(entry) for entry in values["entries"]]
 
 

@@ -73,7 +73,7 @@ class _RemoteLock:
             if current != seen:
                 if not seen and current and timeout_s:
                     log.warning(
-                        "Another ingest (%s) is writing %s; waiting for it, up to %g s.",
+                        "Another ingest (%s) is writing to %s; waiting up to %g s for it to finish.",
                         _holder(current),
                         self._folder.root,
                         timeout_s,
@@ -93,7 +93,7 @@ class _RemoteLock:
         if self._read() != stale:
             return False
         log.warning(
-            "The lock of %s was left by %s, which has not renewed it for %g s; taking it over.",
+            "The lock on %s was left behind by %s, which has not renewed it for %g s; taking it over.",
             self._folder.root,
             _holder(stale),
             STALE_S,
@@ -119,7 +119,7 @@ class _RemoteLock:
             try:
                 if not self._is_mine():
                     log.error(
-                        "The lock of %s was taken over while this ingest did not respond. Its "
+                        "The lock on %s was taken over while this ingest was not responding. Its "
                         "results may overwrite those of the other ingest: ingest again.",
                         self._folder.root,
                     )
@@ -127,7 +127,7 @@ class _RemoteLock:
                 self._beats += 1
                 self._folder.replace(self._name, self._content())
             except OSError as error:
-                log.warning("The lock of %s could not be renewed: %s", self._folder.root, error)
+                log.warning("The lock on %s could not be renewed: %s", self._folder.root, error)
 
     def release(self) -> None:
         """Delete the lock object, unless another process has taken it over."""
@@ -135,7 +135,7 @@ class _RemoteLock:
             if self._is_mine():
                 self._folder.remove([self._name])
         except OSError as error:
-            log.warning("The lock of %s could not be removed: %s", self._folder.root, error)
+            log.warning("The lock on %s could not be removed: %s", self._folder.root, error)
 
     def _is_mine(self) -> bool:
         return self._token.encode() in self._read()
@@ -153,10 +153,10 @@ class _RemoteLock:
     def _still_busy(self, current: bytes, timeout_s: float) -> str:
         waited = f" after {timeout_s:g} s" if timeout_s else ""
         return (
-            f"Another ingest ({_holder(current)}) is still writing {self._folder.root!r}{waited}. "
-            f"Wait for it, or increase lock_timeout: the lock of a process that died expires "
+            f"Another ingest ({_holder(current)}) is still writing to {self._folder.root!r}{waited}. "
+            f"Wait until it finishes, or increase lock_timeout: the lock of a process that died expires "
             f"{STALE_S:g} s after its last renewal. If you are certain that no process is "
-            f"writing, delete {self._folder.path(self._name)}."
+            f"writing to the store, delete {self._folder.path(self._name)}."
         )
 
 

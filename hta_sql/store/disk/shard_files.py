@@ -79,7 +79,7 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
     """
     number, of = shard
     if not 1 <= number <= of:
-        raise ParameterError(f"Shard {number}/{of}: shards are counted from 1/{of} to {of}/{of}.")
+        raise ParameterError(f"Shard {number}/{of}: shards are numbered from 1/{of} to {of}/{of}.")
     return number, of
 
 
@@ -115,10 +115,10 @@ def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
 def _parsed(content: bytes) -> Shard:
     values = json.loads(content)
     if is_damaged(content, values):
-        raise ValueError("its checksum differs")
+        raise ValueError("its checksum does not match")
     del values[CHECKSUM]
     if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
-        raise ValueError("another format")
+        raise ValueError("its format or schema version is not supported")
     entries = [entry_from(entry) for entry in values.pop("entries")]
     return validated(Shard(**values, entries=entries, digest=digest_of(content)))
 
@@ -132,7 +132,7 @@ def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
     for path, why in damaged.items():
         log.warning(
             "%r is not a shard that this version can publish: %s. Other shards are not "
-            "affected; run its job again, or: hta-sql repair %s. Until then orphaned files are "
+            "affected; run its job again, or: hta-sql repair %s. Until then, orphaned files are "
             "not deleted.",
             folder.path(path),
             why,

@@ -51,8 +51,8 @@ def check_spans(entries: Iterable[RankEntry]) -> None:
     for run, members in runs.items():
         if any(entry.span for entry in members) and (problem := _problem(members)):
             raise TraceError(
-                f"The recordings of run {run!r} cannot be one run: {problem}. "
-                "Without --join-spans each is a separate run."
+                f"The recordings of run {run!r} cannot be joined into one run: {problem}. "
+                "Without --join-spans, each recording becomes a separate run."
             )
 
 

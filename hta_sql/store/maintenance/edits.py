@@ -122,8 +122,8 @@ def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> 
     for run, name in baseline_runs(folder).items():
         if run in runs:
             raise StoreError(
-                f"Run {run!r} of {folder.root!r} is the baseline {name!r}, so it is not {what}. "
-                f"If it is no longer a baseline: hta-sql baseline remove {name} {folder.root}"
+                f"Run {run!r} of {folder.root!r} is the baseline {name!r}, so it was not {what}. "
+                f"If the run is no longer a baseline: hta-sql baseline remove {name} {folder.root}"
             )
 
 

@@ -145,7 +145,7 @@ class Connection(Closing):
             error = said if isinstance(said, duckdb.Error) else duckdb.Error(str(said))
             if is_of_database(error):
                 raise StoreDamagedError(
-                    f"{str(opened.catalog)!r} is damaged: {error}. It contains no data; "
+                    f"{str(opened.catalog)!r} is damaged: {error}. The catalog contains no data; "
                     f"rebuild it: hta-sql catalog {self._folder.root}"
                 ) from error
             if self._leaves_out(opened, error) or self._has_wrong_files(opened):
@@ -153,7 +153,7 @@ class Connection(Closing):
             raise QueryError(str(error)) from error
         except MemoryError as error:
             raise QueryError(
-                "Out of Memory: the answer exceeds the memory limit of this process."
+                "Out of Memory: the result exceeds the memory limit of this process."
             ) from error
         return self.run(question, reads) if self._has_wrong_files(opened) else answer
 
@@ -259,7 +259,7 @@ class Connection(Closing):
     def _forget(self, broken: set[str]) -> None:
         """Remove corrupt materialized files from the manifest; ignore them if it is read-only."""
         log.warning(
-            "%s: materialized files cannot be read and are recomputed: %s.",
+            "%s: materialized files cannot be read and will be recomputed: %s.",
             self._folder.root,
             ", ".join(sorted(broken)),
         )
@@ -327,7 +327,7 @@ class Connection(Closing):
                 opened.con.close()
             catalog.unlink(missing_ok=True)
         raise StoreError(
-            f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was opened. "
+            f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was being opened. "
             "Try again."
         )
 
@@ -337,8 +337,8 @@ class Connection(Closing):
             con = self._engine(catalog)
         except duckdb.ConnectionException as error:
             raise StoreError(
-                f"This process has {self._folder.root!r} open with other threads or memory_limit; "
-                "close it first, or open it with the same options."
+                f"This process has {self._folder.root!r} open with different threads or memory_limit; "
+                "close the store first, or open it with the same options."
             ) from error
         except duckdb.OutOfMemoryException as error:
             raise QueryError(str(error)) from error

@@ -89,7 +89,7 @@ def compute(task: Task) -> TaskResult:
         seen = identity_of(folder, library)
     except StoreNotFoundError as error:
         raise StoreNotFoundError(
-            f"The worker on {host} finds no store at {task.root!r}. Workers must reach the store "
+            f"The worker on {host} found no store at {task.root!r}. Workers must reach the store "
             "under the same path, on a shared file system or in object storage."
         ) from error
     # A worker may resolve the path to a different location, so only the contents are compared.
@@ -139,7 +139,7 @@ def gathered(
     except Exception as error:  # which errors are raised depends on the executor
         raise QueryError(
             f"A worker failed: {type(error).__name__}: {error}. Workers need hta_sql {__version__}, "
-            "and memory for the ranks of a task."
+            "and enough memory for the ranks of a task."
         ) from error
     finally:
         waiting.difference_update(futures)
@@ -171,7 +171,7 @@ def _rows(folder: StoreFolder, part: TaskResult) -> pa.Table:
         return pq.read_table(io.BytesIO(content))
     except FileNotFoundError as error:
         raise StoreError(
-            f"{folder.path(part)!r} was deleted by an ingest after the query; run the query again."
+            f"{folder.path(part)!r} was deleted by a later ingest; run the query again."
         ) from error
 
 
@@ -214,11 +214,11 @@ def tasks_of(
 def _difference(host: str, task: Task, seen: Identity) -> str:
     if seen.library != task.wanted.library:
         return (
-            f"The hta_sql on worker {host} ({__version__}) differs from the hta_sql of the caller; "
+            f"The hta_sql version on worker {host} ({__version__}) differs from that of the caller; "
             "install the same version on both."
         )
     return (
-        f"The store at {task.root!r} on worker {host} differs from the store of the caller. If it "
+        f"The store at {task.root!r} on worker {host} differs from the store of the caller. If the store "
         "was changed in the meantime, run the query again. Otherwise, the worker has an older copy."
     )
 

@@ -114,7 +114,7 @@ def checked_rows(limit: int | None, count: int) -> None:
     """
     if limit is not None and count > limit:
         raise QueryError(
-            f"The answer has more than {limit:,} rows. Aggregate in SQL, add a LIMIT, or allow more: "
+            f"The result has more than {limit:,} rows. Aggregate in SQL, add a LIMIT, or raise the limit: "
             "--max-rows, Limits(rows=…)."
         )
 

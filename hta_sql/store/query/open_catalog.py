@@ -111,7 +111,7 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
     ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
     if outdated:
         log.warning(
-            "%s: omitted runs with other table definitions; upgrade hta_sql if a newer version "
+            "%s: omitted runs with different table definitions; upgrade hta_sql if a newer version "
             "wrote them, otherwise ingest their traces again: %s.",
             root,
             outdated,

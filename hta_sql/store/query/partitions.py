@@ -61,11 +61,11 @@ def refuse_unknown(
     ranks = sorted({rank for _, rank, _ in sizes})
     for run in wanted_runs:
         if run not in runs:
-            raise RankError(f"No run {run!r} in {store!r}; it has: {', '.join(runs)}.")
+            raise RankError(f"No run {run!r} in {store!r}; available runs: {', '.join(runs)}.")
     for rank in wanted_ranks:
         if rank not in ranks:
             known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
-            raise RankError(f"No rank {rank} in {store!r}; it has: {known}.")
+            raise RankError(f"No rank {rank} in {store!r}; available ranks: {known}.")
 
 
 def one_by_one(
@@ -97,7 +97,7 @@ def unsplit_reason(analysis: SqlObject, library: Library) -> str | None:
 def is_partitioned(analysis: SqlObject, library: Library) -> bool:
     """Return whether an executor can compute partitions of an analysis; log why not."""
     if why := unsplit_reason(analysis, library):
-        log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
+        log.warning("%s is computed locally, not by the executor: %s.", analysis.base_name, why)
     return why is None
 
 

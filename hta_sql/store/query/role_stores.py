@@ -103,7 +103,7 @@ class ByRole:
         if not self._folder.local:
             if self._options["safe"]:
                 raise StoreError(
-                    f"Roles of {self._folder.root!r} cannot be requested with safe=True, because "
+                    f"Roles cannot be selected in {self._folder.root!r} with safe=True, because "
                     "the store is at a URL."
                 )
             part_store: Store = opens(_PartOfRemote(self._folder.root, part), **self._options)

@@ -26,6 +26,6 @@ def ranks_of_roles(sql: Callable[[str], Result], roles: Collection[str]) -> set[
     known = sorted({role for _, _, role in rows if role})
     for role in sorted(roles):
         if role not in known:
-            there = f"there are: {', '.join(known)}" if known else "no rank has a role"
+            there = f"available roles: {', '.join(known)}" if known else "no rank has a role"
             raise RankError(f"No role {role!r}; {there}.")
     return {(run, rank) for run, rank, role in rows if role in roles}

@@ -131,7 +131,7 @@ def _check_depth(table: pa.Table) -> None:
         level = [kind.field(i).type for kind in level for i in range(kind.num_fields)]
         if not level:
             return
-    raise QueryError(f"The answer contains a value with more than {MOST_DEPTH} levels of nesting.")
+    raise QueryError(f"The result contains a value with more than {MOST_DEPTH} levels of nesting.")
 
 
 def _harden() -> None:

@@ -156,7 +156,7 @@ class Workers(Closing):
         if worker.reason:
             return worker.reason
         if self.closed:
-            return StoreError("The store was closed while the query ran.")
+            return StoreError("The store was closed while the query was running.")
         ran = time.monotonic() - worker.since
         if worker.process.wait(0.5) is None:
             worker.process.kill()
@@ -191,7 +191,7 @@ class Workers(Closing):
                     self._changed.wait(TICK_S)
                     if is_full and seconds and time.monotonic() > called + seconds:
                         raise QueryError(
-                            f"{MOST_WORKERS} other queries of this store are running. Try again later."
+                            f"{MOST_WORKERS} other queries are running on this store. Try again later."
                         )
             finally:
                 self._waiting -= 1

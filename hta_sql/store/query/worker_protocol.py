@@ -122,7 +122,7 @@ def _table_of(pipe: IO[bytes], most_bytes: int) -> pa.Table:
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         if source.is_exhausted:
             raise AnswerTooLargeError(
-                f"The answer is larger than {most_bytes >> 20:,} MiB, the limit of a query. "
+                f"The result is larger than {most_bytes >> 20:,} MiB, the limit for a query. "
                 "Aggregate in SQL, add a LIMIT, or open the store with a larger memory_limit."
             ) from error
         raise WorkerDiedError from error
@@ -150,13 +150,13 @@ class _Bounded:
 
 
 def end_of(status: int | None) -> str:
-    """Describe how a worker ended: ``by SIGSEGV, a crash of the engine``."""
+    """Describe how a worker ended: ``with SIGSEGV (the engine crashed)``."""
     if status is None:
-        return "without an answer"
+        return "without a response"
     if status >= 0:
         return f"with exit code {status}"
     with suppress(ValueError):
         name = signal.Signals(-status).name
         killed = name == "SIGKILL"
-        return f"by {name}, " + ("killed from outside" if killed else "a crash of the engine")
-    return f"by signal {-status}"
+        return f"with {name} " + ("(killed from outside)" if killed else "(the engine crashed)")
+    return f"with signal {-status}"

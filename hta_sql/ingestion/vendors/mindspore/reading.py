@@ -98,8 +98,8 @@ def _contents(parts: Sequence[ClusterFile]) -> dict[str, str | None]:
     for part in parts:
         if contents[part.kind] is not None:
             raise TraceFormatError(
-                f"{part.path!r}: rank {part.rank} has another file of this kind next to it. Put "
-                "the files of one capture into one folder."
+                f"{part.path!r}: rank {part.rank} has another file of this kind in the same folder. "
+                "Put the files of each capture into a separate folder."
             )
         text = _text(part.path)
         rows = _rows(part, text) if part.kind in _COLUMNS else _object(part, text)
@@ -121,7 +121,9 @@ def _object(part: ClusterFile, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise TraceFormatError(f"{part.path!r} is not JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise TraceFormatError(f"{part.path!r} is not a JSON object, as MindSpore writes it.")
+        raise TraceFormatError(
+            f"{part.path!r} must contain a JSON object, as written by MindSpore's profiler."
+        )
     return value
 
 
@@ -134,7 +136,7 @@ def _rows(part: ClusterFile, text: str) -> list[dict[str, str]]:
         if missing:
             raise TraceFormatError(
                 f"{part.path!r} has no column {', '.join(missing)}: it was not written by "
-                "MindSpore's profiler, or by an unsupported version."
+                "MindSpore's profiler, or it was written by an unsupported version."
             )
         rows = list(reader)
         for row in rows:
@@ -150,8 +152,8 @@ def _check(part: ClusterFile, row: dict[str, str], line: int) -> None:
     for name, cell in row.items():
         if name is None or cell is None:
             raise TraceFormatError(
-                f"{part.path!r}: a row up to line {line} has a different number of cells than the "
-                "header; the file is truncated or damaged."
+                f"{part.path!r}: a row at or before line {line} has a different number of cells from "
+                "the header; the file is truncated or damaged."
             )
         if name in _JSON_COLUMNS:
             try:
