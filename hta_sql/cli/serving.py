@@ -86,10 +86,9 @@ def serving(
                 click.echo(wrapped(printable(f"  {said}")))
         for parts in exchanges.values():
             click.echo(wrapped(_exchange_line(parts)))
-        if not ranks and len(store.ranks()) > 1 and (phases or exchanges):
-            click.echo(
-                f"Only the first rank is shown; --ranks {rank_spans(store.ranks(), ',')}: all."
-            )
+        there = sorted({rank for run in runs or store.runs() for rank in store.ranks(run)})
+        if not ranks and len(there) > 1 and (phases or exchanges):
+            click.echo(f"Only the first rank is shown; --ranks {rank_spans(there, ',')}: all.")
         if phases or exchanges:
             of = "job.store" if is_new else traces
             before = f"hta-sql ingest {shlex.quote(traces)} -o job.store; " if is_new else ""
