@@ -132,7 +132,10 @@ WIDE = (
 )
 """Suites of many similar cases; ``make test`` runs one case in five of each."""
 
-ONE_OF = {DEEP: 10, WIDE: 5}
+MANY = ("safety/", "cli/", "ingestion/", "test_report", "test_serving_advice.py", "test_charts.py")
+"""Suites of many tests that take a second or more; ``make test`` runs one in three of each file."""
+
+ONE_OF = {DEEP: 10, WIDE: 5, MANY: 3}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -86,9 +86,10 @@ def serving(
                 click.echo(wrapped(printable(f"  {said}")))
         for parts in exchanges.values():
             click.echo(wrapped(_exchange_line(parts)))
-        if not ranks and len(store.ranks()) > 1 and (phases or exchanges):
+        there = sorted({rank for run in runs or store.runs() for rank in store.ranks(run)})
+        if not ranks and len(there) > 1 and (phases or exchanges):
             click.echo(
-                f"Only the first rank is shown; to show all ranks: --ranks {rank_spans(store.ranks(), ',')}."
+                f"Only the first rank is shown; to show all ranks: --ranks {rank_spans(there, ',')}."
             )
         if phases or exchanges:
             of = "job.store" if is_new else traces

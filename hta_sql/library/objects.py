@@ -149,9 +149,8 @@ class SqlObject:
                 (c.name, c.type, c.unit, c.doc) for c in self.columns
             ],
         }
-        facts = {
-            key: text for key, text in self.facts.items() if key not in ("Title", "Report", "Shown")
-        }
+        hidden = ("Title", "Report", "Shown")
+        facts = {key: text for key, text in self.facts.items() if key not in hidden}
         heading = f"{self.title} ({self.name})" if self.version else self.name
         return object_markup(heading, self.full_description, facts, tables, self.text)
 
@@ -249,17 +248,20 @@ class Library:
             about: The object.
             without: Names whose dependencies are not followed.
         """
-        known = {o.name: o for o in (*self.tables, *self.macros)}
-        computing = {o.base_name: o for o in self.derived}
         found = {about.path: about}
         to_read = [about]
         while to_read:
-            for word in to_read.pop().words.difference(without):
-                for named in (known.get(word), computing.get(word)):
-                    if named and named.path not in found:
-                        found[named.path] = named
-                        to_read.append(named)
+            names = to_read.pop().words.difference(without)
+            named = [one for name in names for one in self._dependencies.get(name, ())]
+            to_read += [one for one in named if one.path not in found]
+            found |= {one.path: one for one in named}
         return [found[path] for path in sorted(found)]
+
+    @cached_property
+    def _dependencies(self) -> dict[str, list[SqlObject]]:
+        """Name in the SQL of an object ─▶ objects that it reads: a table and its computation."""
+        named = {about.name: [about] for about in (*self.tables, *self.macros)}
+        return named | {one.base_name: [*named.get(one.base_name, ()), one] for one in self.derived}
 
     @cached_property
     def computing(self) -> Library:

@@ -64,10 +64,12 @@ def write_report(
     """
     runs = list(runs or ())
     if roles is not None:
+        roles = [roles] if isinstance(roles, str) else sorted(roles)
         store = store.of_roles(roles)
         ranks = list(ranks or ()) or _common_ranks(store, runs)
     answers = answers_of(store, runs, ranks, progress or (lambda *_: None))
-    text = page_text(answers, title or _default_title(answers.scope.runs), rows)
+    hint = _HOW_TO_USE if roles is None else f"{_HOW_TO_USE} {_of_roles(roles)}"
+    text = page_text(answers, title or _default_title(answers.scope.runs), rows, hint)
     with replacing(Path(path)) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)
@@ -79,13 +81,14 @@ def _common_ranks(store: TraceStore, runs: Sequence[str]) -> list[int] | None:
     return list(found.pop()) if len(found) == 1 else None
 
 
-def page_text(answers: Answers, title: str, rows: int = ROWS) -> str:
+def page_text(answers: Answers, title: str, rows: int = ROWS, hint: str = "") -> str:
     """Render a report.
 
     Args:
         answers: The results to show.
         title: Title of the page.
         rows: Maximum rows of a table on the page.
+        hint: How to use the page; default: without restrictions to roles.
     """
     body = render(
         "report",
@@ -93,7 +96,7 @@ def page_text(answers: Answers, title: str, rows: int = ROWS) -> str:
         title=Markup("_<wbr>").join(printable(title).split("_")),
         panels=_panels(answers, rows),
         version=__version__,
-        how_to_use=_HOW_TO_USE,
+        how_to_use=hint or _HOW_TO_USE,
         figures=figures_markup(answers.first),
     )
     return page_of(f"{title}: GPU performance", body)
@@ -143,6 +146,16 @@ _HOW_TO_USE = (
     "by dragging and zoom by Ctrl + wheel. Tables sort by a click on a heading. Times on the page "
     "are rounded; the SQL below each section gives them exactly, in nanoseconds."
 )
+
+
+def _of_roles(roles: Iterable[str]) -> str:
+    """Explain how the SQL on a page about some roles differs from the page."""
+    named = ",".join(roles)
+    return (
+        f"This page compares only ranks with the role {named}. Its SQL selects these ranks, but "
+        f"compares them with all ranks; hta-sql run STORE NAME --roles {named} returns the rows "
+        "of the page."
+    )
 
 
 def _default_title(runs: Sequence[str]) -> str:

@@ -1,11 +1,13 @@
 """Runs the analyses of a report: those of the first screen by name, then one for each section.
 
-No other module of the report reads a store: rendering only gets results.
+No other module of the report reads a store: rendering only gets results. In a small store, an
+analysis is mostly planning, for which the engine uses one thread, so two analyses run at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,11 +16,21 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.library.parameters import taken_by
+from hta_sql.report.ahead import computed_ahead
 from hta_sql.report.contents import Section, Topic, topics
 from hta_sql.report.first_screen import ANALYSES, FirstScreen
 from hta_sql.report.reasons import no_rows, not_run, nothing_known
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
+
+FEW_EVENTS = 500_000
+"""Events up to which two analyses run at a time.
+
+Larger analyses use all cores and the memory limit by themselves.
+"""
+
+FEW_EVENTS = 500_000
+"""Events up to which two analyses run at a time; larger ones use all cores by themselves."""
 
 Progress = Callable[[str, int, int], None]
 """Called before each analysis with its name, the number of finished analyses and the total."""
@@ -32,11 +44,18 @@ class Scope:
         given: The parameters ``runs`` and ``ranks``, if the caller restricted them.
         runs: Names of the runs.
         rank_count: Number of ranks.
+        event_count: Number of events.
     """
 
     given: Mapping[str, Any]
     runs: Sequence[str]
     rank_count: int
+    event_count: int
+
+    @property
+    def threads(self) -> int:
+        """Return the number of analyses to run at a time."""
+        return 2 if self.event_count <= FEW_EVENTS else 1
 
 
 @dataclass(frozen=True)
@@ -64,8 +83,8 @@ class Answers:
         scope: Scope of the report.
         first: The results of the first screen.
         contents: The topics.
-        sections: An answer for each section, in topic order. Each is computed lazily, so that the
-            rows of only one section are in memory.
+        sections: An answer for each section, in topic order. They are computed lazily, so that the
+            rows of few sections are in memory.
     """
 
     scope: Scope
@@ -91,20 +110,30 @@ def answers_of(
     contents = topics(store.library)
     limits: dict[str, Any] = {"runs": list(runs or ()), "ranks": list(ranks or ())}
     given = {name: values for name, values in limits.items() if values}
-    scope = Scope(
-        given, given.get("runs") or store.runs(), len(given.get("ranks") or store.ranks())
-    )
+    scope = report_scope(store, given)
     progress("the first screen", 0, 1 + sum(len(topic.sections) for topic in contents))
-    first = first_screen(store, given)
+    first = first_screen(store, scope)
     return Answers(scope, first, contents, _sections(store, contents, scope, first, progress))
 
 
-def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
+def report_scope(store: TraceStore, given: Mapping[str, Any]) -> Scope:
+    """Return the scope of a report, given the parameters that restrict it."""
+    runs, ranks = given.get("runs") or store.runs(), given.get("ranks") or store.ranks()
+    jobs = store.run("jobs", **taken_by(load_library().find("jobs"), given)).records()
+    return Scope(given, runs, len(ranks), sum(job["event_count"] or 0 for job in jobs))
+
+
+def first_screen(store: TraceStore, scope: Scope) -> FirstScreen:
     """Run the analyses of the first screen, each with those given parameters that it accepts."""
     library = load_library()
-    return FirstScreen(
-        **{name: store.run(name, **taken_by(library.find(name), given)) for name in ANALYSES}
-    )
+
+    def result_of(name: str) -> Result:
+        return store.run(name, **taken_by(library.find(name), scope.given))
+
+    # Start with the slowest.
+    names = sorted(ANALYSES, key=lambda name: name != "advice")
+    results = computed_ahead(result_of, names, scope.threads)
+    return FirstScreen(**dict(zip(names, results, strict=True)))
 
 
 def _sections(
@@ -120,9 +149,13 @@ def _sections(
     def has_rows(relation: str) -> bool:
         return bool(store.sql(sqltext.has_rows(relation)).rows()[0][0])
 
-    for done, section in enumerate(sections, 1):
-        progress(section.name, done, len(sections) + 1)
-        yield answer_of(store, section, scope, first, has_rows)
+    def one(section: Section) -> Answer:
+        return answer_of(store, section, scope, first, has_rows)
+
+    with closing(computed_ahead(one, sections, scope.threads)) as answers:
+        for done, section in enumerate(sections, 1):
+            progress(section.name, done, len(sections) + 1)
+            yield next(answers)
 
 
 def answer_of(
