@@ -192,7 +192,7 @@ def test_a_figure_shows_what_its_result_holds(
 def test_what_is_no_verdict_is_not_drawn_as_one(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """The chart marks no rank as slow: some rank is always last, and another analysis decides."""
+    """The chart marks no rank as slow: some rank is always last, which is not a verdict."""
     drawn = json.dumps(stores("job").run(figure).chart().to_dict())
     assert "no verdict" in drawn
     assert OUTLIER_COLOR not in drawn

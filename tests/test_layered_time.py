@@ -96,7 +96,7 @@ def steps(draw: st.DrawFn) -> list[Step]:
 
 
 def lowest(some: Sequence[Span], at: int) -> int:
-    """Return the lowest layer that runs in a unit of time, or 0 if no layer does."""
+    """Return the lowest layer that is running at a given time, or 0 if there is none."""
     return min((s.layer for s in some if s.ts <= at < s.ts + s.dur), default=0)
 
 

@@ -82,7 +82,7 @@ def categories(side: str, names: list[str]) -> dict[str, str]:
     ids=["operators", "kernels"],
 )
 def test_categories_of_names(side: str, examples: dict[str | None, list[str]]) -> None:
-    """The first matching rule decides, and names that match no rule have no category."""
+    """The first matching rule applies, and names that match no rule have no category."""
     wanted = {name: category for category, names in examples.items() for name in names if category}
     found = categories(side, [name for names in examples.values() for name in names])
     assert found == wanted

@@ -1,4 +1,4 @@
-"""Tests of the work of operators, by formulas on literals and by operators with shapes."""
+"""Tests of the computed work of operators: formulas on literals, and recorded operators."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_without_a_shared_clock_the_order_joins(tmp_path: Path) -> None:
 
 
 def test_a_base_time_of_another_day_is_no_shared_clock(tmp_path: Path) -> None:
-    """If the clocks are a day apart, they are not shared, and the order decides."""
+    """Clocks that are a day apart are not shared, so allocations are joined by their order."""
     made = allocations()
     found = joined(tmp_path / "job", made, made, BASE_NS - 86_400 * 10**9)
     assert by_operator(found) == expected(made, "sequence")

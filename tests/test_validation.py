@@ -235,7 +235,7 @@ def release(root: Path, heading: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("heading", ["0.1.0 (unreleased)", "Unreleased", "0.0.9 (2026-01-31)"])
 def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
-    """A heading without a date is no release, and an older release does not have the analysis."""
+    """A heading without a date is not a release; an older release does not contain the analysis."""
     release(root, heading)
     assert freeze(root) == []
     assert find_problems(root) == []

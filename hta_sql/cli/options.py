@@ -227,7 +227,7 @@ class Output:
     """Format and destination of rows.
 
     Attributes:
-        format_name: One of :data:`FORMATS`; None: the path's suffix decides, or else a table.
+        format_name: One of :data:`FORMATS`; None: by the path's suffix, otherwise a table.
         path: File; None: stdout.
         limit: Maximum number of rows; 0: all; None: the default of the format.
         columns: Columns to write, in this order; None: all.

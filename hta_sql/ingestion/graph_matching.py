@@ -122,8 +122,8 @@ class GraphCaptures:
         """Assign graphs to replays in order, so that as many operations as possible have a launch.
 
         Layers of a model have equal graphs, and a replay that lost an operation may look like a
-        different graph. Therefore the neighboring replays decide. A replay that remains unassigned
-        gets the first graph with the same kernel names.
+        different graph. Therefore the assignment also depends on the neighboring replays. A replay
+        that remains unassigned gets the first graph with the same kernel names.
         """
         best = [[0.0] * (len(graphs) + 1) for _ in range(len(replays) + 1)]
         for row, names in enumerate(replays):

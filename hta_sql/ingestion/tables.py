@@ -206,14 +206,14 @@ def _scope_of(places: Sequence[RankOutput]) -> dict[str, object]:
 
 
 def rows_of(table: str) -> str:
-    """Return the SELECT of the rows of a stored table, from the staged and linked tables."""
+    """Return a query that computes a stored table's rows from the staged and linked tables."""
     if table in CLUSTER_TABLES:
         return ingest_sql("store/cluster_tables", table)
     return ingest_sql(f"store/{table}")
 
 
 def _computed_rows(table: str) -> str:
-    """Return the SELECT of a table; tables that describe the ranks are already computed."""
+    """Return a query for a table's rows; tables that describe the ranks are already computed."""
     return of_scope(f"described_{table}", ()) if table in DESCRIBING else rows_of(table)
 
 

@@ -95,7 +95,7 @@ def parquet_view(table: str, columns: Mapping[str, str], parts: Iterable[FileGro
 
 
 def _rows_of_files(columns: Mapping[str, str], part: FileGroup) -> str:
-    """Build the SELECT of the rows of a group of files."""
+    """Build a query for the rows of a group of files."""
     selected = (_as_today(name, kind, part.columns.get(name)) for name, kind in columns.items())
     files = _files_of_runs(part.paths, rank_in_path=part.rank_in_path)
     ranks = "" if part.ranks is None else f"\nWHERE rank IN ({', '.join(map(str, part.ranks))})"
@@ -189,7 +189,7 @@ def stored_answer(name: str) -> str:
 
 
 def rows_of_run(macro: str) -> str:
-    """Build the SELECT of a macro's rows for ``$run``, without the column run.
+    """Build a query for a macro's rows of ``$run``, without the column run.
 
     The name of the macro is trusted.
     """
@@ -197,17 +197,17 @@ def rows_of_run(macro: str) -> str:
 
 
 def rows_but_of_run(relation: str) -> str:
-    """Build the SELECT of a relation that has only rows of ``$run``; the relation is trusted."""
+    """Build a query for a relation that has only rows of ``$run``; the relation is trusted."""
     return f"SELECT * FROM {relation} WHERE $run IS NOT NULL"  # noqa: S608 - ours
 
 
 def has_rows(relation: str) -> str:
-    """Build the SELECT that returns whether a relation has rows; the relation is trusted."""
+    """Build a query that returns whether a relation has rows; the relation is trusted."""
     return f"SELECT EXISTS (FROM {relation})"
 
 
 def all_rows(relation: str) -> str:
-    """Build the SELECT of all rows of a relation; the relation is trusted."""
+    """Build a query for all rows of a relation; the relation is trusted."""
     return f"FROM {relation}"
 
 
@@ -269,7 +269,7 @@ def view_of(name: str, source: str) -> str:
 
 
 def value_of(name: str, arguments: Mapping[str, str]) -> str:
-    """Build the SELECT of a scalar lib macro; the column has the macro's name; all are trusted."""
+    """Build a query that calls a scalar lib macro; the column has its name; all are trusted."""
     given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
     return f"SELECT lib.{name}({given}) AS {identifier(name)}"
 
@@ -285,7 +285,7 @@ def drop_table(name: str) -> str:
 
 
 def numbers(count: int) -> str:
-    """Build the SELECT of ``count`` 8-byte numbers that do not compress."""
+    """Build a query for ``count`` 8-byte numbers that do not compress."""
     return f"SELECT hash(range) AS number FROM range({count:d})"  # noqa: S608 - only a number
 
 
@@ -303,7 +303,7 @@ SCOPE_TYPES = {"runs": "VARCHAR[]", "ranks": "INTEGER[]"}
 
 
 def of_scope(name: str, scope: Iterable[str] = ("runs", "ranks")) -> str:
-    """Build the SELECT of a relation's rows in ``$runs`` and ``$ranks``; NULL means all.
+    """Build a query for a relation's rows in ``$runs`` and ``$ranks``; NULL means all.
 
     Args:
         name: Name of a relation with columns run and rank, trusted.

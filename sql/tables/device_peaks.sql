@@ -7,7 +7,7 @@
 -- not state or the device does not support are NULL.
 CREATE OR REPLACE VIEW device_peaks AS
 -- Columns:
---   priority            INTEGER [1]       Priority of the rule; the lowest decides.
+--   priority            INTEGER [1]       Priority of the rule; if several rules match, the lowest applies.
 --   pattern             VARCHAR           Regular expression searched in the model name.
 --   fp64_vector_tflops  DOUBLE [TFLOP/s]  Peak rate of vector arithmetic in double precision.
 --   fp32_vector_tflops  DOUBLE [TFLOP/s]  Peak rate of vector arithmetic in single precision.

@@ -12,7 +12,7 @@ CREATE OR REPLACE VIEW rank_spans AS
 --   first_ts        BIGINT [ns]     Time of the first event on the file's own clock.
 --   start_ns        BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
 --   offset_ns       BIGINT [ns]     Start of the recording, relative to the run's first event.
---   dur             BIGINT [ns]     Time from the first event of the recording to its last end.
+--   dur             BIGINT [ns]     Time from the start of the recording's first event until its last event ends.
 --   event_count     BIGINT [count]  Number of events in the file.
 --   first_event_id  BIGINT          event_id of the first event in the file.
 --   drops_last_step  BOOLEAN         Whether the recording has two or more steps, so analyses exclude its last one by default.

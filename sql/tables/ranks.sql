@@ -27,7 +27,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   first_ts              BIGINT [ns]     Time of the first event on the file's own clock.
 --   start_ns              BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
 --   offset_ns             BIGINT [ns]     Start of the rank, relative to the run's first event.
---   dur                   BIGINT [ns]     Time from the first event to the last end; for several recordings, the sum of their durations.
+--   dur                   BIGINT [ns]     Time from the start of the first event until the last event ends; for several recordings, the sum of their durations.
 --   event_count           BIGINT [count]  Number of events in the rank's files.
 --   drops_last_step       BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   metadata              VARCHAR         All top-level keys of the file except the events, as JSON.

@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW runs AS
 --   rank_count       BIGINT [count]  Number of ranks in the store.
 --   world_size       BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.
 --   start_ns         BIGINT [ns]     Time of the first event of all ranks; Unix time if the traces have a base time.
---   dur              BIGINT [ns]     Time from the first event of any rank to the last end of any rank; excludes the time between recordings.
+--   dur              BIGINT [ns]     Time from the start of the first event of any rank until the last event of any rank ends; excludes the time between recordings.
 --   event_count      BIGINT [count]  Number of events of all ranks.
 --   drops_last_step  BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   step_count       BIGINT [count]  Number of distinct profiler steps of the host.

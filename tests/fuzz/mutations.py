@@ -1,4 +1,4 @@
-"""Corrupt traces at random, in the ways real files are corrupted: by bytes, tokens or events."""
+"""Corrupt traces at random, as real files get corrupted, by changing bytes, tokens or events."""
 
 from __future__ import annotations
 

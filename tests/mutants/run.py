@@ -75,7 +75,7 @@ def accepted() -> list[Accepted]:
 
 
 def share_within(part: int, whole: int) -> tuple[float, float]:
-    """Return Wilson's 95 % confidence interval of a share that was counted in a sample."""
+    """Return the 95 % Wilson confidence interval for a proportion observed in a sample."""
     z = 1.96
     middle = (part + z * z / 2) / (whole + z * z)
     width = z * math.sqrt(part * (whole - part) / whole + z * z / 4) / (whole + z * z)

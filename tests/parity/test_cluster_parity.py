@@ -40,7 +40,7 @@ def ops_of(store: TraceStore, job: str, rank: int) -> dict[str, list[tuple[int, 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_steps_of_the_device_follow_each_other(job: str, jobs_store: TraceStore) -> None:
-    """The bounds and the parts of each device step match, and the parts sum to the step."""
+    """The times of each device step are as expected, and its parts add up to its duration."""
     result = jobs_store.run("cluster_step_trace", runs=[job], include_last_profiler_step=True)
     found = {(row["rank"], row["step"]): row for row in result.arrow().to_pylist()}
     for row in found.values():

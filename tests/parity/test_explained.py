@@ -2,7 +2,7 @@
 
 Each frame is computed again in plain Python from the raw trace. With all causes applied as quirks,
 it equals HTA's frame. Without any cause, it differs from HTA's in exactly the cells that the ledger
-lists, so it equals ours. Without a single one of the causes, it is not HTA's, so each one is
+lists, so it equals ours. If any single cause is left out, it differs from HTA's, so each cause is
 needed.
 """
 
@@ -81,7 +81,7 @@ def classes_of(store: TraceStore, job: str) -> Classes:
 @needs_numbers
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
-    """Plain Python gives HTA's frame with all causes, ours with none, and neither with one less."""
+    """Plain Python gives HTA's frame only with all causes, and ours without any."""
     check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))
 
 

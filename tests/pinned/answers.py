@@ -137,7 +137,7 @@ def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Diges
 
 
 def _plain(value: Any) -> str:
-    """Format a value, with fractions at six digits because threads sum them in any order."""
+    """Format a value, rounding floats to six digits because threads sum them in arbitrary order."""
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) > 1e-9 else "0"
     if isinstance(value, list):

@@ -93,7 +93,7 @@ def test_operators_of_years_are_set_aside(ingest_trace: Callable[..., TraceStore
 def test_the_longest_that_are_kept_break_no_analysis(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Every analysis answers for many operations that last just under the maximum."""
+    """Every analysis returns a result for many operations that last just under the maximum."""
     events = [*steps(10), *(event for n in range(STREAMS) for event in operation(n, 10.4))]
     store = ingest_trace({0: events, 1: events})
     assert store.sql("SELECT count(*) FROM quarantine").rows() == [(0,)]

@@ -61,7 +61,7 @@ def test_one_object_is_created_once(bucket: str) -> None:
 def test_the_second_waits(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The second ingest waits for the first, even longer than a lock lives without renewal."""
+    """The second ingest waits for the first, even if the first needs to renew its lock."""
     traces, store = put_traces(f"{bucket}/wait/job", DURATIONS), f"{bucket}/wait/job.store"
     holding = threading.Event()
     released: list[float] = []

@@ -142,7 +142,7 @@ def run_computed(
 def derived_rows(
     con: duckdb.DuckDBPyConnection, about: SqlObject, run: str, watch: Watch = UNWATCHED
 ) -> Iterator[str]:
-    """Yield the SELECT of a derived table's rows of ``$run``; compute replays beforehand."""
+    """Yield a query for a derived table's rows of ``$run``; compute replays beforehand."""
     if about.base_name != replay.TABLE:
         yield sqltext.rows_of_run(f"derived.{about.name}")
         return

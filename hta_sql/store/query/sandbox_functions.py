@@ -167,9 +167,9 @@ def refused(what: str, hint: str = "") -> QueryError:
 
 
 def _check_size(function: str, arguments: list[dict[str, Any]]) -> None:
-    """Raise if a call may generate gigabytes of data from a number.
+    """Raise if a size in a call's arguments is unknown or may produce gigabytes of data.
 
-    The engine neither counts nor limits this memory.
+    The engine neither counts nor limits the memory for the result.
     """
     if function in _SIZES and len(arguments) > _SIZES[function]:
         sizes = [_size(arguments[_SIZES[function]])]

@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
 --   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators, or if the allocation is not in the trace.
 --   module         VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
---   frame          VARCHAR         Innermost Python frame not in hidden that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
+--   frame          VARCHAR         Innermost Python frame that encloses the allocation or, in the backward pass, the forward operator, and that does not match hidden; NULL if there is none or it is unknown.
 --   block_count    BIGINT [count]  Number of blocks; NULL for memory never freed or lost.
 --   bytes          BIGINT [bytes]  Bytes in use; negative only for lost.
 --   peak_pct       DOUBLE [%]      bytes as a share of the peak.

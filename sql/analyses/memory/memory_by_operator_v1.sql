@@ -1,4 +1,4 @@
--- Memory allocated by operators on each device: number, bytes, and net increase.
+-- Memory allocated by operators on each device: number of allocations, bytes, and net increase.
 --
 -- Self columns cover memory activity of the operator itself on its thread, outside the operators that it called; the
 -- other columns include called operators. If an operator calls an operator of the same name, the row includes both

@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 --   device              BIGINT          Device number; -1: CPU.
 --   operator_name       VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
 --   module              VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
---   frame               VARCHAR         Innermost Python frame not in hidden that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
+--   frame               VARCHAR         Innermost Python frame that encloses the allocation or, in the backward pass, the forward operator, and that does not match hidden; NULL if there is none or it is unknown.
 --   category            VARCHAR         optimizer state, gradient and so on, as in memory_allocations; NULL if unknown.
 --   is_growing          BOOLEAN         Whether blocks of every step except the last are still held; NULL for fewer than two such steps.
 --   growth_bytes        BIGINT [bytes]  Least memory still held from any of these steps; NULL unless is_growing is true.

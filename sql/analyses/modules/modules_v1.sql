@@ -205,7 +205,7 @@ WITH RECURSIVE
         UNION ALL
         SELECT m.lane, m.module_id, m.bwd_op_id, 0, 0, m.host_bytes, m.device_bytes FROM in_memory AS m
     ),
-    -- The inner of module call and autograd operator decides whether the work is backward.
+    -- The work is backward if the autograd operator is inside the module call, or if there is no module call.
     decided AS (
         SELECT
             c.* EXCLUDE (module_id, bwd_op_id), coalesce(g.depth > coalesce(m.depth, -1), false) AS is_backward,

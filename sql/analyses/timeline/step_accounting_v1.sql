@@ -4,14 +4,13 @@
 -- counts as idle. Concurrent activity counts once, in the order computation, transfer, wait, copies. Matching
 -- collectives across ranks separates waiting for other ranks from transferring. If a collective has no match, or its
 -- end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A trace without steps
--- counts as one step, from its first event to its last end.
+-- counts as one step, from the start of its first event until its last event ends.
 --
--- Unrecorded time is neither idle nor compute. In this time, the device runs work that was launched before the
+-- Unrecorded time is neither idle nor compute. During this time, the device runs work that was launched before the
 -- recording, whose records were lost, or that had not ended when the recording stopped (`unrecorded_time`). At the
 -- start of a recording, idle time and earlier work may be indistinguishable. Such undecided time is part of
--- idle_before_ns, and undecided_ns is its length. unrecorded_before_ns is the time known to be earlier work; it is
--- NULL if there is only undecided time. Steps overlap if the profiler opens the next step before it closes the current
--- one.
+-- idle_before_ns, and undecided_ns is its length. unrecorded_before_ns is the time known to be earlier work; it is NULL
+-- if there is only undecided time. Steps overlap if the profiler opens the next step before it closes the current one.
 --
 -- Title: Where a step goes
 -- Shown: rank, step, step_ns, compute_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
@@ -46,7 +45,7 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   idle_between_ns       BIGINT [ns]  Idle time between the first and last device activity of the step.
 --   idle_after_ns         BIGINT [ns]  Idle time after the last device activity of the step.
 --   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns in collectives whose wait time is unknown.
---   undecided_ns          BIGINT [ns]  Part of idle_before_ns that is either idle or earlier work; the trace cannot decide.
+--   undecided_ns          BIGINT [ns]  Part of idle_before_ns that is either idle or earlier work; the trace does not show which.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts; the denominator of the shares.
 --   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if recorded_ns is 0.
 --   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if recorded_ns is 0.

@@ -1,9 +1,9 @@
 -- Class and launch of each device activity and, through the launch, its operator, annotation, module and step.
 --
--- kind is the hardware activity, class its purpose. The class comes from the profiler's collective metadata, then
--- from the category (copies, memsets and syncs need no name), then from the name rules; otherwise it is computation.
--- class_source records which of these sources decided, so results can report how much time depends on "no rule
--- matched the name".
+-- kind is the hardware activity, class its purpose. The class comes from the profiler's collective metadata, then from
+-- the category (copies, memsets and syncs need no name), then from the name rules; otherwise it is computation.
+-- class_source records which of these sources determined the class, so results can report how much time depends on "no
+-- rule matched the name".
 CREATE OR REPLACE TABLE device_links AS
 WITH
     classified AS (

@@ -1,8 +1,8 @@
 -- Forward operator of each backward operator: one row per operator, in event order.
 --
--- The fwdbwd arrows of the trace decide: an arrow begins at the start of the forward operator and ends at the start
--- of the backward operator. Traces without arrows are joined by autograd's sequence number: the forward operator with
--- that number on the thread that the backward operator names.
+-- Operators are joined by the fwdbwd arrows of the trace: an arrow begins at the start of the forward operator and ends
+-- at the start of the backward operator. Traces without arrows are joined by autograd's sequence number: the forward
+-- operator with that number on the thread that the backward operator names.
 CREATE OR REPLACE TABLE forward_operators AS
 WITH
     arrows AS (

@@ -34,11 +34,11 @@ SELECT DISTINCT g.name
 FROM staged_gpu_ops AS g;
 
 -- name: rules_in_order
--- Rules that match some name, in order of precedence.
+-- Rules that match at least one name, in order of precedence.
 --
--- All names are joined into one string, one name per line, so that each rule is compiled and run once: a compiled
--- constant in a chain costs 0.3 ms to bind, whether it matches or not. A rule with an anchor for the whole string, or
--- with flags, is always included.
+-- Each rule in first_rule costs 0.3 ms to bind, whether it matches or not, so rules without a match are left out. All
+-- names are joined into one string, one name per line, so that each rule is compiled and run once here. A rule with an
+-- anchor for the whole string, or with flags, is always included.
 WITH
     names AS (
         SELECT string_agg(n.name, chr(10)) AS text

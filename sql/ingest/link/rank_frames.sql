@@ -20,10 +20,10 @@ FROM jobs AS j;
 -- name: rank_clock
 -- First and last instant of each rank on the clock of its file [ns], and the end of the recording.
 --
--- Complete events decide, including the profiler's own span; for a trace without complete events, its other events
--- decide; NULL without any events. Events that were still running when the window ended were recorded with the end of
--- the window. The recording ends with the profiler's span or with the last start of any event, whichever is later;
--- NULL if the trace does not contain the profiler's span. total_ns is the sum of the durations of all complete
+-- The instants are those of complete events, including the profiler's own span, or of all other events if there are no
+-- complete ones; NULL without any events. Events that were still running when the window ended were recorded with the
+-- end of the window. The recording ends with the profiler's span or with the last start of any event, whichever is
+-- later; NULL if the trace does not contain the profiler's span. total_ns is the sum of the durations of all complete
 -- events, including nested ones.
 CREATE OR REPLACE TABLE rank_clock AS
 WITH

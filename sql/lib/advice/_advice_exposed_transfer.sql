@@ -2,8 +2,8 @@
 --
 -- The threshold is that of TraceLens. Waits for other ranks, as found by matching with the traces of these ranks, are
 -- excluded. On a rank without a match, the wait is the time of a collective beyond the time that its message needs
--- (`_advice_message_sizes`). Confidence is high if other ranks were matched, medium if message sizes decide, and low
--- if the trace has neither.
+-- (`_advice_message_sizes`). Confidence is high if other ranks were matched. Otherwise, it is medium if at least half
+-- of the collective time is in collectives with a known message size, and low if not.
 --
 -- Status: experimental
 -- Since: 0.1

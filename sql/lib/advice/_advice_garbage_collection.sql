@@ -1,4 +1,4 @@
--- Advice: Python garbage collection takes at least 1 % of step time while the device waits, or without a device.
+-- Advice: Python garbage collection takes at least 1 % of step time (with a device: while the device waits).
 --
 -- Collections are recorded with the profiler option record_python_gc_info, or as a frame of gc.collect()
 -- (with_stack=True).

@@ -1,5 +1,5 @@
--- Advice: a Python loop indexes a tensor element by element, for at least 1 % of step time, while the device waits or
--- without a device.
+-- Advice: a Python loop indexes a tensor element by element, for at least 1 % of step time (with a device: while the
+-- device waits).
 --
 -- The pattern is torch's ForLoopIndexingPattern, which has no threshold.
 --

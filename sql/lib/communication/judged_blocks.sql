@@ -17,7 +17,7 @@
 -- suffices.
 --
 -- Each probability is multiplied by the number of tested items of the same kind in the run. With fewer than eight
--- independent blocks, p_items must be small, too; from eight on, p_blocks decides. The query uses only windows and
+-- independent blocks, p_items must be small, too; with eight or more, it is ignored. The query uses only windows and
 -- group-bys, so its run time grows as n log n with the number of blocks.
 --
 -- Status: experimental

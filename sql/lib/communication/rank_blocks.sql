@@ -2,7 +2,7 @@
 --
 -- A block has the same duration on all ranks: own work, exposed transfer and exposed wait. All waiting ranks wait
 -- equally long, whichever rank arrives last in their groups; the straggler has more own work. Peers are the ranks of
--- the same pipeline stage, otherwise all ranks that collectives connect.
+-- the same role and pipeline stage, or, if the stage is unknown, the ranks of the role that collectives connect.
 --
 -- A first or last block shorter than half of the median length is excluded. So are blocks of a rank in which 2 % or more of
 -- the time is unrecorded, because the work in that time is unknown.
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.rank_blocks(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR      Run name.
---   set_id         VARCHAR      Set of peers: the role if stated, and the stage, or the lowest rank that collectives connect.
+--   set_id         VARCHAR      Set of peers: the role (if stated), followed by the stage or, if unknown, by the lowest rank to which collectives connect the rank.
 --   item_id        INTEGER      Rank of the process.
 --   stage          INTEGER      Pipeline stage, from 0; NULL without pipeline parallelism.
 --   span           INTEGER      Recording of the rank.

@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.rank_items(
 -- Columns:
 --   item_kind  VARCHAR      rank.
 --   run        VARCHAR      Run name.
---   set_id     VARCHAR      Set of peers: the role if stated, and the stage, or the lowest rank that collectives connect.
+--   set_id     VARCHAR      Set of peers: the role (if stated), followed by the stage or, if unknown, by the lowest rank to which collectives connect the rank.
 --   item_id    BIGINT       Rank of the process.
 --   block      BIGINT       Number of the block.
 --   block_ns   BIGINT [ns]  Length of the block.

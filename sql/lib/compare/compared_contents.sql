@@ -98,7 +98,7 @@ WITH
         FROM _paired AS k
         GROUP BY GROUPING SETS ((k.part, k.subject), (k.part), ())
     ),
-    -- A step without the row counts as 0, so sums over all steps suffice.
+    -- A step that lacks a part or subject contributes 0 to the sums, so rows of zeros are not needed.
     _samples AS (
         SELECT
             grouping(k.part, k.subject) AS level_no, k.part, k.subject, k.side, k.step,
@@ -172,7 +172,7 @@ WITH
             END AS log_noise
         FROM _logs AS l
     ),
-    -- Largest contribution to a row, which describes it.
+    -- The result shows the kernel, shapes and nn.Module or annotation with the largest share of each row.
     _shares AS (
         SELECT k.part, k.subject, k.side, k.kernel, k.shapes, k.module_or_annotation, sum(k.self_ns) AS share_ns
         FROM _paired AS k

@@ -90,7 +90,7 @@ WITH
         JOIN _ref_items AS e ON e.at_id = a.at_id + t.shift
         GROUP BY a.lane_id, a.rank, t.shift
     ),
-    -- A shift with little overlap agrees by chance.
+    -- With little overlap, a shift may fit by chance.
     _enough AS (
         SELECT s.*, s.mismatch_count / s.overlap AS mismatch
         FROM _scored AS s

@@ -1,9 +1,9 @@
 -- Contribution of each copy and memset to the bandwidth of its kind, in whole bytes per second.
 --
--- Integers sum up and return exactly to zero; doubles leave residues. The kind is only the direction, independent of
--- the vendor's name for it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or Memcpy Unknown. Traces in whole
--- microseconds record a short copy with a duration of 0; the caller specifies the duration to use instead. A rate
--- that 64 bits cannot represent is unknown.
+-- Rates are integers, so a running sum of rates returns to exactly 0; with doubles, rounding errors would remain. The
+-- kind is only the direction, independent of the vendor's name for it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or
+-- Memcpy Unknown. Traces in whole microseconds record a short copy with a duration of 0; the caller specifies the
+-- duration to use instead. A rate that 64 bits cannot represent is unknown.
 --
 -- Status: stable
 -- Since: 0.1

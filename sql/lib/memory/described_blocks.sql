@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.described_blocks(
 --   allocation_id  BIGINT   event_id of the allocation; blocks whose allocation is not in the trace have no row.
 --   operator_name  VARCHAR  Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
 --   module         VARCHAR  nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
---   frame          VARCHAR  Innermost Python frame not in hidden that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
+--   frame          VARCHAR  Innermost Python frame that encloses the allocation or, in the backward pass, the forward operator, and that does not match hidden; NULL if there is none or it is unknown.
 --   category       VARCHAR  parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
 WITH RECURSIVE
     _seen AS MATERIALIZED (

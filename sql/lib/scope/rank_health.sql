@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   is_summary                       BOOLEAN         Whether the file contains only step times summarized by a different profiler, instead of a trace.
 --   has_base_time                    BOOLEAN         Whether the trace has a base time, so that its clock is comparable with those of other ranks.
 --   offset_ns                        BIGINT [ns]     Start of the rank, relative to the run's first event.
---   dur                              BIGINT [ns]     Time from the first event to the last end.
+--   dur                              BIGINT [ns]     Time from the start of the first event until the last event ends.
 --   event_count                      BIGINT [count]  Number of events in the file.
 --   cpu_op_count                     BIGINT [count]  Number of host operators.
 --   cpu_op_with_shapes_count         BIGINT [count]  Number of host operators with input shapes.
@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   suspected_communication_count    BIGINT [count]  Kernels launched by a communication call that no rule matches.
 --   suspected_communication_example  VARCHAR         Name of one of these kernels, the first in alphabetical order.
 --   gpu_ns                           BIGINT [ns]     Total duration of all device activity with a possible duration.
---   unmatched_ns                     BIGINT [ns]     Part of gpu_ns whose class was not decided by metadata, category or rule.
+--   unmatched_ns                     BIGINT [ns]     Part of gpu_ns whose class was not determined by metadata, category or rule.
 --   suspect_count                    BIGINT [count]  Device operations with an impossible duration.
 --   suspect_ns                       BIGINT [ns]     Recorded duration of these operations.
 --   device_skew_ns                   BIGINT [ns]     Lead of the device clock over the host clock (lib.device_clock_skew); the largest over all devices; NULL if unknown.

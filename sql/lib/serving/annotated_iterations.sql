@@ -1,8 +1,8 @@
 -- Iterations that a serving engine annotates, with their time on the host, requests and tokens.
 --
--- The formats are data: iteration_formats and iteration_fields. Nested annotations of a thread belong to one
--- iteration. Each number comes from the format with the lowest priority value among the formats that contain the
--- number.
+-- The formats of these annotations are defined in the tables iteration_formats and iteration_fields. Nested annotations
+-- of a thread belong to one iteration. Each number comes from the format with the lowest priority value among the
+-- formats that contain the number.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,7 @@
 -- Upper tail of the normal distribution: the probability of a value of at least z by chance.
 --
--- Laplace's continued fraction from 1.5, a polynomial below; the relative error is below 1e-4.
+-- Computed by Laplace's continued fraction for z >= 1.5 and by a polynomial for smaller z; the relative error is below
+-- 1e-4.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib.student_tail(
     -- Number of degrees of freedom, at least 1.
     freedom
 ) AS
--- Returns: DOUBLE [1]  Probability of a value of at least t; 1 for a negative value, whose tail is never needed.
+-- Returns: DOUBLE [1]  Probability of a value of at least t; 1 if t is NULL or not positive, because no caller needs the tail of such values.
 CASE
     WHEN t <= 0 OR t IS NULL THEN 1.0
     WHEN freedom < 1.5 THEN 0.5 - atan(t) / pi()
