@@ -134,7 +134,10 @@ def main(args: Sequence[str] | None = None) -> int:
         if args is None and sys.argv[1:2] == ["sql"]:
             from hta_sql.cli.supervised import supervised  # noqa: PLC0415 - lazy, to start faster
 
-            return supervised(partial(_escaped, None))
+            try:
+                return supervised(partial(_escaped, None))
+            except Exception as error:  # noqa: BLE001 - no fork or thread can be started
+                return _exit_code(error)
         return _escaped(args)
 
 
@@ -152,13 +155,18 @@ def _main(args: Sequence[str] | None, supervision: Supervision | None = None) ->
     try:
         with interrupts.watched():
             code = program.main(args, prog_name="hta-sql", standalone_mode=False, obj=supervision)
-    except Exception as error:
-        failure = INTERRUPTED if interrupts.seen else failure_of(error)
-        if failure is None:
-            raise
-        show_error(failure.message)
-        return failure.exit_code
+    except Exception as error:  # noqa: BLE001 - bugs are raised again
+        return _exit_code(error, is_interrupted=interrupts.seen)
     return code if isinstance(code, int) else 0
+
+
+def _exit_code(error: Exception, *, is_interrupted: bool = False) -> int:
+    """Show the message of an error, and return its exit code; raise an error that is a bug."""
+    failure = INTERRUPTED if is_interrupted else failure_of(error)
+    if failure is None:
+        raise error
+    show_error(failure.message)
+    return failure.exit_code
 
 
 def _discard_output() -> None:

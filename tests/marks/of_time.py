@@ -15,7 +15,7 @@ def comm_comp_overlap(rows: Rows) -> Expected:
     """Expect overlapped and exposed communication for each rank, as shares and as times."""
     values = {
         "whole": column(rows, "communication_ns", US),
-        "hidden": column(rows, "overlapped_ns", US),
+        "overlapped": column(rows, "overlapped_ns", US),
     }
     return values, {"rect": 2 * 2 * len(rows)}
 

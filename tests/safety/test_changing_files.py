@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pytest
 
 import hta_sql
-from hta_sql.ingestion import fingerprints, plan, rank
+from hta_sql.ingestion import fingerprints, plan, rank, together
 from hta_sql.ingestion.discover import discover
 from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.traces.source import open_trace
@@ -39,7 +39,8 @@ def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
             change(Path(path))
             return stream
 
-        monkeypatch.setattr(rank, "open_trace", changing)
+        for module in (rank, together):
+            monkeypatch.setattr(module, "open_trace", changing)
         return opened
 
     return install
@@ -130,7 +131,8 @@ def test_changed_whenever_it_is_read(
     opened = while_read(grow)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json' changed .*Ingest the trace again"):
         ingest(traces, traces / "job.store")
-    assert sum(path.endswith("rank0.json") for path in opened) == 3
+    # Once together with the other rank, then three times separately.
+    assert sum(path.endswith("rank0.json") for path in opened) == 4
     if ingest is not hta_sql.ingest:
         hta_sql.publish(traces / "job.store").close()
     assert busy_times(traces / "job.store") == {1: 110.0}

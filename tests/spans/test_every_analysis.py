@@ -95,7 +95,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_s
                 gzip=False,
             )
             for file in write_job(top / name / str(span), spec).files:
-                shutil.copy(file, folder / f"{span}-{file.name}")
+                shutil.copy(file, folder / file.name)
         store = top / f"{name}.store"
         opened[name] = hta_sql.ingest(folder, store, jobs=1, join_spans=name != "apart")
     yield opened
