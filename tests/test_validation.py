@@ -90,7 +90,8 @@ def test_a_share_states_its_denominator(root: Path) -> None:
     path.write_text(text.replace("overlapped / communication", "Overlapped"), encoding="utf-8")
     (found,) = find_problems(root)
     assert (
-        "column overlap_pct has no denominator; write 'share of …', 'part of …' or 'a / b'" in found
+        "column overlap_pct has no denominator; write 'share of …', 'part of …', "
+        "'per second of …' or 'a / b'" in found
     )
 
 

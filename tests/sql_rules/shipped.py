@@ -29,7 +29,7 @@ TOPICS = (
     "advice",
 )
 _SHARE_OR_RATE = re.compile(r"_(pct|share|per_s)$")
-_DENOMINATOR = re.compile(r"\b(share|part) of\b| / ", re.IGNORECASE)
+_DENOMINATOR = re.compile(r"\b(share of|part of|per second of)\b| / ", re.IGNORECASE)
 FACTS = ("Title", "Status", "Since", "Reference", "Needs")
 
 
@@ -51,7 +51,10 @@ def denominators(about: SqlObject) -> Iterator[Found]:
     """Yield a problem for each column with a share or a rate that states no denominator."""
     for column in about.columns:
         if _SHARE_OR_RATE.search(column.name) and not _DENOMINATOR.search(column.doc):
-            said = f"column {column.name} has no denominator; write 'share of …', 'part of …' or 'a / b'"
+            said = (
+                f"column {column.name} has no denominator; write 'share of …', 'part of …', "
+                "'per second of …' or 'a / b'"
+            )
             yield column_line(column.name), said
 
 

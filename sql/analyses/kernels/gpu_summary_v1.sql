@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   kernel_ns                BIGINT [ns]     Time with at least one kernel running.
 --   utilization_pct          DOUBLE [%]      kernel_ns as a share of observed_ns.
 --   busy_pct                 DOUBLE [%]      Time with a kernel, copy or memset running, as a share of observed_ns.
---   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, mean over observed_ns; NULL if no launch records its number of blocks.
+--   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of observed_ns; NULL if no launch records its number of blocks.
 --   sm_known_pct             DOUBLE [%]      Share of summed kernel time whose launches record blocks per multiprocessor; NULL without kernels.
 --   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct      DOUBLE [%]      Share of summed kernel time whose launches record occupancy; NULL without kernels.
