@@ -127,7 +127,7 @@ def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -
     ("cell", "problem"),
     [
         ("@findings.no_such", r"x_v1\.test:7: sql/messages has no message findings\.no_such"),
-        ("@findings.no_steps {1}", r"x_v1\.test:7: .*the values are not JSON"),
+        ("@findings.no_steps {1}", r"x_v1\.test:7: .*the values are not valid JSON"),
     ],
 )
 def test_a_cell_that_names_no_message_is_an_error(cell: str, problem: str) -> None:
