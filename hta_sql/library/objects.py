@@ -31,10 +31,9 @@ _VERSION = re.compile(r"^(.*)_v(\d+)$")
 
 @dataclass(frozen=True)
 class SqlObject:
-    """One .sql file: a table view, a shared macro or an analysis.
+    """One .sql file: a table view, a shared macro or an analysis; it is parsed on demand.
 
-    A scalar macro has one column, its value, under its own name. A file is parsed on demand,
-    because a query needs only a few of them.
+    A scalar macro has one column, its value, under its own name.
     """
 
     path: Path
@@ -199,8 +198,8 @@ class Library:
     def reads_derived(self, about: SqlObject) -> bool:
         """Return whether an object reads derived tables, directly or through its dependencies."""
         if about.path not in self._reads_derived:
-            used = self.stands_on(about)
-            self._reads_derived[about.path] = any(one in self.derived for one in used)
+            reads = any(one in self.derived for one in self.stands_on(about))
+            self._reads_derived[about.path] = reads
         return self._reads_derived[about.path]
 
     def asks_derived(self, query: str) -> bool:
@@ -232,8 +231,7 @@ class Library:
 
         Args:
             names: Analyses, macros and tables named in the query.
-            whole: Derived tables and answers that are completely materialized for the query, so
-                that the tables they are computed from are not read.
+            whole: Completely materialized derived tables and answers; their sources are not read.
         """
         stored, derived = stored_columns().keys(), {one.base_name for one in self.derived}
         words = set(names)
@@ -251,8 +249,8 @@ class Library:
         found = {about.path: about}
         to_read = [about]
         while to_read:
-            names = to_read.pop().words.difference(without)
-            named = [one for name in names for one in self._dependencies.get(name, ())]
+            words = to_read.pop().words.difference(without)
+            named = [one for word in words for one in self._dependencies.get(word, ())]
             to_read += [one for one in named if one.path not in found]
             found |= {one.path: one for one in named}
         return [found[path] for path in sorted(found)]

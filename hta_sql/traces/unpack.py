@@ -257,7 +257,7 @@ def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> 
 def _frames(
     raw: BinaryIO | UnpackedStream, decompressor: Any, stream: UnpackedStream
 ) -> Iterator[bytes]:
-    """Unpack frame by frame: zstandard's stream reader cannot tell the end from a truncation."""
+    """Unpack frame by frame: zstandard's stream reader cannot distinguish the end from a truncation."""
     decoder = decompressor.decompressobj()
     is_between = True
     while packed := raw.read(ZSTD_SLICE_BYTES):

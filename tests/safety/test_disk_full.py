@@ -51,7 +51,7 @@ def test_a_full_disk(
     ballast = small_disk / "ballast"
     fill(ballast, free)
     traces = write_traces({0: 200.0, 1: 200.0}, events=2000)
-    with pytest.raises(hta_sql.StoreError, match="No space left to write"):
+    with pytest.raises(hta_sql.StoreError, match="No space left while writing"):
         hta_sql.ingest(traces, store)
     assert busy_times(store) == {0: 100.0, 1: 100.0}
     ballast.unlink()
@@ -88,7 +88,7 @@ def test_a_full_disk_at_the_end(
 
     with monkeypatch.context() as patched:
         patched.setattr(writing, "publish_file", refuse)
-        with pytest.raises(hta_sql.StoreError, match="No space left to write"):
+        with pytest.raises(hta_sql.StoreError, match="No space left while writing"):
             hta_sql.ingest(write_traces({0: 200.0}), store)
     new = name == "catalog.duckdb"
     assert busy_times(store) == {0: 200.0 if new else 100.0}

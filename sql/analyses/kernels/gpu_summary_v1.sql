@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct      DOUBLE [%]      Share of summed kernel time whose launches record occupancy; NULL without kernels.
 --   tensor_core_pct          DOUBLE [%]      Share of summed kernel time that runs on tensor cores; NULL if unknown for all kernels.
---   tensor_core_unknown_pct  DOUBLE [%]      Share of summed kernel time whose kernel name does not tell whether tensor cores are used; NULL without kernels.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of summed kernel time whose kernel name does not show whether tensor cores are used; NULL without kernels.
 --   peak_allocated_bytes     BIGINT [bytes]  Highest allocated total reported by the allocator; NULL without memory events.
 --   peak_reserved_bytes      BIGINT [bytes]  Highest reserved total reported by the allocator; NULL without memory events.
 --   capacity_bytes           BIGINT [bytes]  Device memory; NULL if the trace does not describe the device.

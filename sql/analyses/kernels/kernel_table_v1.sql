@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   block                       VARCHAR         Block size in threads (x, y, z); NULL if not recorded, or without by_block.
 --   registers_per_thread_count  BIGINT [count]  Registers per thread; NULL if not recorded, or without by_registers.
 --   shared_memory_bytes         BIGINT [bytes]  Shared memory per block; NULL if not recorded, or without by_shared_memory.
---   uses_tensor_cores           BOOLEAN         Whether the kernel runs on tensor cores; NULL if its name does not tell.
+--   uses_tensor_cores           BOOLEAN         Whether the kernel runs on tensor cores; NULL if its name does not show it.
 --   kernel_count                BIGINT [count]  Number of launches.
 --   sum_ns                      BIGINT [ns]     Total duration.
 --   mean_ns                     DOUBLE [ns]     Mean duration.

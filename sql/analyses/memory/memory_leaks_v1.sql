@@ -1,6 +1,6 @@
 -- Memory allocated in the recording and not freed at its end, by the code that allocated it; growing memory first.
 --
--- Memory that is allocated once and kept, such as optimizer state, is not a leak. Memory that every step leaves behind
+-- Memory that is allocated once and never freed, such as optimizer state, is not a leak. Memory that every step leaves behind
 -- is a leak (is_growing). The last step is excluded, because the next step may free its blocks. A block of any other
 -- step has outlived the whole last step. A cache that is still filling looks like a leak.
 --

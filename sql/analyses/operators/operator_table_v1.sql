@@ -83,7 +83,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   device_self_pct          DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
 --   device_total_pct         DOUBLE [%]      device_total_ns as a share of the total duration of all device operations.
 --   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, judged by kernel names; NULL if unknown for all kernels, or if device_self_ns is 0.
---   tensor_core_unknown_pct  DOUBLE [%]      Share of device_self_ns whose kernel name does not tell whether tensor cores are used.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of device_self_ns whose kernel name does not show whether tensor cores are used.
 --   position                 BIGINT [1]      Position of the row in torch's order of first calls; NULL without like_torch.
 WITH RECURSIVE
     -- lane + event_id identifies an event across runs and ranks.
