@@ -1,7 +1,4 @@
-"""Tests that compare the call tree with its definition and with HTA's examples.
-
-Some tests use very deep stacks.
-"""
+"""The call tree matches its definition and HTA's examples, also for very deep stacks."""
 
 from __future__ import annotations
 

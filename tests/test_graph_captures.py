@@ -232,10 +232,7 @@ def test_captures_alone_are_traces_also_next_to_other_json(tmp_path: Path) -> No
 
 
 def test_every_rank_gets_a_capture_and_another_capture_is_another_ingest(tmp_path: Path) -> None:
-    """The capture of rank 0 applies to both ranks.
-
-    Ingesting the same capture again changes nothing, but an ingest without it replaces both ranks.
-    """
+    """The capture of rank 0 applies to both ranks; ingesting it again changes nothing."""
     for rank in (0, 1):
         trace = json.dumps(replay([8], [8]))
         (tmp_path / f"rank{rank}.json").write_text(trace, encoding="utf-8")

@@ -14,7 +14,7 @@ import pytest
 import hta_sql
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report import write_report
-from hta_sql.report.answers import first_screen, report_scope
+from hta_sql.report.answers import first_screen
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.links import linked
 from hta_sql.report.overview import overview_markup, shares
@@ -46,12 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 @pytest.fixture(scope="module")
 def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
     """Return a cached function that runs the analyses of the first screen for some or all runs."""
-
-    @cache
-    def screen_of(*runs: str) -> FirstScreen:
-        return first_screen(store, report_scope(store, {"runs": [*runs]} if runs else {}))
-
-    return screen_of
+    return cache(lambda *runs: first_screen(store, {"runs": [*runs]} if runs else {}))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from hta_sql.charts.operators.flame_graph import folded_stacks
 from hta_sql.charts.operators.work import roofline
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import advice_markup
-from hta_sql.report.answers import answer_of, first_screen, report_scope
+from hta_sql.report.answers import Scope, answer_of, first_screen
 from hta_sql.report.column_order import places
 from hta_sql.report.contents import topics
 from hta_sql.report.first_screen import questions_markup
@@ -97,8 +97,9 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
     """Without recorded shapes, the section on shapes states how to record them."""
     found = (s for topic in topics(store.library) for s in topic.sections)
     section = next(section for section in found if section.name == "operator_unique_args")
-    scope = report_scope(store, {"runs": ["host"]})
-    answer = answer_of(store, section, scope, first_screen(store, scope), lambda _relation: True)
+    given = {"runs": ["host"]}
+    first = first_screen(store, given)
+    answer = answer_of(store, section, Scope(given, ["host"], 1), first, lambda _relation: True)
     assert answer.result is None
     assert answer.reason == "Shapes are unknown. Record them with record_shapes=True."
 
@@ -107,10 +108,8 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
     store: hta_sql.TraceStore,
 ) -> None:
     """Without steps, advice refers to the capture instead of a step."""
-    scope = report_scope(store, {"runs": ["late"]})
-    cards = advice_markup(first_screen(store, scope), scope.given, set(), 10).partition(
-        "<details>"
-    )[0]
+    scope = {"runs": ["late"]}
+    cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
     message = render("advice.exposed_transfer", {"exposed_pct": 20.4, "has_steps": False})
     assert message in unescape(cards).replace("\xa0", " ")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.report.answers import first_screen, report_scope
+from hta_sql.report.answers import first_screen
 from hta_sql.report.overview import overview_markup
 from hta_sql.report.tables import table_markup
 from tests.serving_jobs import ALL_REDUCE, Iteration, Kernel, decode, layers, trace
@@ -34,7 +34,7 @@ def screen(tmp_path: Path) -> Callable[..., str]:
             path.write_text(json.dumps(trace(job)), encoding="utf-8")
             hta_sql.ingest(path, tmp_path / "s", run=f"engine{number}").close()
         with hta_sql.open(tmp_path / "s") as store:
-            markup = overview_markup(first_screen(store, report_scope(store, {})), {"serving"})
+            markup = overview_markup(first_screen(store, {}), {"serving"})
             return unescape(markup).replace("\N{NO-BREAK SPACE}", " ")
 
     return rendered
@@ -88,7 +88,7 @@ def test_a_training_job_that_replays_graphs_is_about_its_steps(tmp_path: Path) -
     events.append(step | {"name": "ProfilerStep#1"})
     (tmp_path / "rank0.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
     with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "s") as store:
-        page = overview_markup(first_screen(store, report_scope(store, {})), set())
+        page = overview_markup(first_screen(store, {}), set())
     assert "A step takes" in page
     assert "iteration takes" not in page
 

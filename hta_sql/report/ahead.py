@@ -16,7 +16,7 @@ def computed_ahead(
 ) -> Generator[Value, None, None]:
     """Yield ``function(item)`` for each item, in order.
 
-    At most ``threads`` values are computed or waiting for the consumer. If the consumer stops,
+    At most ``threads + 1`` values are computed or waiting for the consumer. If the consumer stops,
     values that are not being computed yet are canceled.
 
     Args:

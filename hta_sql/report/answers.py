@@ -29,9 +29,6 @@ FEW_EVENTS = 500_000
 Larger analyses use all cores and the memory limit by themselves.
 """
 
-FEW_EVENTS = 500_000
-"""Events up to which two analyses run at a time; larger ones use all cores by themselves."""
-
 Progress = Callable[[str, int, int], None]
 """Called before each analysis with its name, the number of finished analyses and the total."""
 
@@ -44,18 +41,11 @@ class Scope:
         given: The parameters ``runs`` and ``ranks``, if the caller restricted them.
         runs: Names of the runs.
         rank_count: Number of ranks.
-        event_count: Number of events.
     """
 
     given: Mapping[str, Any]
     runs: Sequence[str]
     rank_count: int
-    event_count: int
-
-    @property
-    def threads(self) -> int:
-        """Return the number of analyses to run at a time."""
-        return 2 if self.event_count <= FEW_EVENTS else 1
 
 
 @dataclass(frozen=True)
@@ -110,30 +100,31 @@ def answers_of(
     contents = topics(store.library)
     limits: dict[str, Any] = {"runs": list(runs or ()), "ranks": list(ranks or ())}
     given = {name: values for name, values in limits.items() if values}
-    scope = report_scope(store, given)
+    scope = Scope(
+        given, given.get("runs") or store.runs(), len(given.get("ranks") or store.ranks())
+    )
     progress("the first screen", 0, 1 + sum(len(topic.sections) for topic in contents))
-    first = first_screen(store, scope)
+    first = first_screen(store, given)
     return Answers(scope, first, contents, _sections(store, contents, scope, first, progress))
 
 
-def report_scope(store: TraceStore, given: Mapping[str, Any]) -> Scope:
-    """Return the scope of a report, given the parameters that restrict it."""
-    runs, ranks = given.get("runs") or store.runs(), given.get("ranks") or store.ranks()
-    jobs = store.run("jobs", **taken_by(load_library().find("jobs"), given)).records()
-    return Scope(given, runs, len(ranks), sum(job["event_count"] or 0 for job in jobs))
-
-
-def first_screen(store: TraceStore, scope: Scope) -> FirstScreen:
+def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
     """Run the analyses of the first screen, each with those given parameters that it accepts."""
     library = load_library()
 
     def result_of(name: str) -> Result:
-        return store.run(name, **taken_by(library.find(name), scope.given))
+        return store.run(name, **taken_by(library.find(name), given))
 
+    jobs = result_of("jobs")
     # Start with the slowest.
-    names = sorted(ANALYSES, key=lambda name: name != "advice")
-    results = computed_ahead(result_of, names, scope.threads)
-    return FirstScreen(**dict(zip(names, results, strict=True)))
+    names = sorted({*ANALYSES} - {"jobs"}, key=lambda name: (name != "advice", name))
+    results = computed_ahead(result_of, names, _threads(jobs))
+    return FirstScreen(jobs=jobs, **dict(zip(names, results, strict=True)))
+
+
+def _threads(jobs: Result) -> int:
+    """Return the number of analyses to run at a time, by the number of events."""
+    return 2 if sum(job["event_count"] or 0 for job in jobs.records()) <= FEW_EVENTS else 1
 
 
 def _sections(
@@ -152,7 +143,7 @@ def _sections(
     def one(section: Section) -> Answer:
         return answer_of(store, section, scope, first, has_rows)
 
-    with closing(computed_ahead(one, sections, scope.threads)) as answers:
+    with closing(computed_ahead(one, sections, _threads(first.jobs))) as answers:
         for done, section in enumerate(sections, 1):
             progress(section.name, done, len(sections) + 1)
             yield next(answers)
