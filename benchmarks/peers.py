@@ -10,8 +10,8 @@ from pathlib import Path
 WORK = Path(__file__).resolve().parent / "work"
 VENV = WORK / "peers-venv"
 
-HTA = ("HolisticTraceAnalysis==0.5.0", "pandas<3")
-"""Requirements of HTA; version 0.5.0 does not work with pandas 3."""
+HTA = ("traceinsight==0.6.1", "pandas<3")
+"""Requirements of HTA, which is published as traceinsight since 0.6. Pinned to compare figures."""
 FLOOR = ("orjson", "isal")
 SIMDJSON = ("pysimdjson",)
 """Requirements of simdjson, which is skipped if there is neither a wheel nor a compiler."""

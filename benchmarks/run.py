@@ -26,7 +26,7 @@ from benchmarks.report import as_json, markdown_report, targets_report, text_rep
 from benchmarks.rounds import measure_job  # noqa: E402
 from hta_sql.machine import cpu_count  # noqa: E402
 
-PACKAGES = ["duckdb", "pyarrow", "HolisticTraceAnalysis", "pandas", "orjson", "pysimdjson", "isal"]
+PACKAGES = ["duckdb", "pyarrow", "traceinsight", "pandas", "orjson", "pysimdjson", "isal"]
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ import hta_sql
 from hta_sql import TraceStore
 from hta_sql.authoring.golden_messages import render
 from hta_sql.cli import main
+from hta_sql.synthetic import JobSpec, write_job
 from tests.advice_steps import (
     ELEMENTWISE,
     Step,
@@ -323,3 +324,14 @@ def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> 
         ceilings = [row["ceiling_ns"] or 0 for row in rows if row["rule"] != "largest_loss"]
         combined = rows[0]["combined_ceiling_ns"] or 0
         assert max(ceilings, default=0) <= combined <= sum(ceilings)
+
+
+def test_a_late_rank_and_what_makes_it_late_count_once(tmp_path: Path) -> None:
+    """Two rules report the slow data loading of rank 2; the combined ceiling counts it once."""
+    write_job(tmp_path / "traces", JobSpec(ranks=4, stragglers={2: 3_000_000}))
+    with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
+        rows = store.run("advice", ranks=[2]).arrow().to_pylist()
+    ceilings = {row["rule"]: row["ceiling_ns"] or 0 for row in rows}
+    other = sum(ceilings.values()) - ceilings["data_loading"] - ceilings["late_rank"]
+    once = max(ceilings["data_loading"], ceilings["late_rank"]) + other
+    assert once <= rows[0]["combined_ceiling_ns"] < 1.05 * once

@@ -12,6 +12,9 @@
 -- A rule whose time is contained in the time of another active rule adds nothing: garbage_collection, indexing_loops
 -- and filled_copies are contained in host_work or launch_bound, conv_bias in elementwise_kernels or small_kernels.
 --
+-- late_rank counts only the lateness that no other rule explains. A rule on the rank's own work (idle time, computation
+-- or copies) explains what it saves there beyond the median of the run's other ranks.
+--
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_combined(
@@ -35,27 +38,47 @@ WITH
         WINDOW of_rank AS (PARTITION BY f.run, f.rank)
     ),
     _parts AS (
-        SELECT r.run, r.rank, r.part, sum(r.ceiling_ns) AS ns
+        SELECT r.run, r.rank, CASE r.rule WHEN 'late_rank' THEN 'lateness' ELSE r.part END AS part, sum(r.ceiling_ns) AS ns
         FROM _rules AS r
         WHERE
             NOT (r.has_host AND r.rule IN ('garbage_collection', 'indexing_loops', 'filled_copies'))
             AND NOT (r.has_elementwise AND r.rule = 'conv_bias')
-        GROUP BY r.run, r.rank, r.part
-    )
-SELECT
-    p.run, p.rank,
-    least(
-        sum(
+        GROUP BY ALL
+    ),
+    _bounded AS (
+        SELECT
+            p.run, p.rank, p.part, s.step_ns,
             CASE p.part
                 WHEN 'idle' THEN least(p.ns, s.idle_ns)
                 WHEN 'compute' THEN least(p.ns, s.compute_ns)
                 WHEN 'communication' THEN least(p.ns, s.transfer_ns + s.wait_ns)
                 WHEN 'memory' THEN least(p.ns, s.memory_ns)
                 ELSE p.ns
-            END
-        ),
-        any_value(s.step_ns)
+            END AS ns
+        FROM _parts AS p
+        JOIN query_table(spans) AS s ON s.run = p.run AND s.rank = p.rank
+    ),
+    _own AS (
+        SELECT s.run, s.rank, coalesce(sum(b.ns), 0) AS ns
+        FROM query_table(spans) AS s
+        LEFT JOIN _bounded AS b ON b.run = s.run AND b.rank = s.rank AND b.part IN ('idle', 'compute', 'memory')
+        GROUP BY s.run, s.rank
+    ),
+    -- Without other ranks in scope, all of the rank's own savings explain its lateness.
+    _explained AS (
+        SELECT b.run, b.rank, any_value(o.ns) - coalesce(median(w.ns), 0) AS ns
+        FROM _bounded AS b
+        JOIN _own AS o ON o.run = b.run AND o.rank = b.rank
+        LEFT JOIN _own AS w ON w.run = b.run AND w.rank != b.rank
+        WHERE b.part = 'lateness'
+        GROUP BY b.run, b.rank
+    )
+SELECT
+    b.run, b.rank,
+    least(
+        sum(CASE b.part WHEN 'lateness' THEN greatest(b.ns - greatest(e.ns, 0), 0) ELSE b.ns END),
+        any_value(b.step_ns)
     )::BIGINT AS combined_ns
-FROM _parts AS p
-JOIN query_table(spans) AS s ON s.run = p.run AND s.rank = p.rank
-GROUP BY p.run, p.rank
+FROM _bounded AS b
+LEFT JOIN _explained AS e ON e.run = b.run AND e.rank = b.rank
+GROUP BY b.run, b.rank
