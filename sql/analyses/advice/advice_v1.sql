@@ -1,5 +1,4 @@
--- Recommendations, largest possible saving first: what to change, the most that the change can save, and how to verify
--- it.
+-- Recommendations, largest possible saving first: what to change, the maximum saving, and how to verify the effect.
 --
 -- The ceiling of a rule is an upper bound of its saving, not a forecast. It never exceeds the part of step time that
 -- the rule covers (idle time, exposed transfer or wait, exposed copies, computation): even a perfect fix cannot save

@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   lost_count             BIGINT [count]  Number of unreadable spans in the file.
 --   repaired_count         BIGINT [count]  Number of repaired events.
 --   odd_argument_count     BIGINT [count]  Number of argument values that do not fit the type of their column and are therefore stored as NULL.
---   suspect_count          BIGINT [count]  Number of device operations with an impossible duration.
+--   suspect_count          BIGINT [count]  Device operations with an impossible duration.
 --   suspect_ns             BIGINT [ns]     Total recorded duration of the operations in suspect_count, which all analyses exclude.
 --   offset_ns              BIGINT [ns]     Start of the rank, relative to the run's first event.
 --   device_skew_ns         BIGINT [ns]     Largest lead of a device clock over the host clock, estimated from launches and synchronizations; NULL if unknown.
