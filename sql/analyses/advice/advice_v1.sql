@@ -1,11 +1,11 @@
--- Recommendations, largest possible saving first: what to change, the most it can save, and how to verify it.
+-- Recommendations, largest possible saving first: what to change, the maximum saving, and how to verify the effect.
 --
 -- The ceiling of a rule is an upper bound of its saving, not a forecast. It never exceeds the part of step time that
 -- the rule covers (idle time, exposed transfer or wait, exposed copies, computation): even a perfect fix cannot save
--- more. The ceilings of two rules may overlap, so they must not be added. combined_ceiling_ns counts shared time once,
--- and lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of step
--- time is too small to matter; the file lib/advice/_advice_<rule>.sql states the condition and its source. If no rule
--- saves 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
+-- more. The ceilings of two rules may cover the same time, so they must not be added. combined_ceiling_ns counts shared
+-- time once, and lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share
+-- of step time is too small to matter; the file lib/advice/_advice_<rule>.sql states the condition and its source. If
+-- no rule saves 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
 -- Shown: position, rule, rank, severity, ceiling_ns, ceiling_pct, subject, message
@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO advice_v1(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   position       BIGINT [1]      Position of the rule in its run, ordered by possible saving and the same on all ranks; 1 saves most.
+--   position       BIGINT [1]      Position of the rule in its run, ordered by possible saving and the same on all ranks; rule 1 saves the most.
 --   rule           VARCHAR         Name of the rule.
 --   title          VARCHAR         Recommendation in a few words.
 --   rank           INTEGER         Rank of the process.
@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO advice_v1(
 --   severity       VARCHAR         high if ceiling_pct is at least 10, medium if at least 3, otherwise low; medium without a ceiling.
 --   ceiling_ns     BIGINT [ns]     Upper bound of the saving over all steps; NULL if unknown.
 --   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of step time.
---   combined_ceiling_ns   BIGINT [ns]  Upper bound of the saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
+--   combined_ceiling_ns   BIGINT [ns]  Upper bound of the combined saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
 --   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of step time.
 --   step_saved_ns  DOUBLE [ns]     Upper bound of the saving per step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
@@ -116,7 +116,7 @@ WITH
     experts AS MATERIALIZED (
         FROM lib._advice_experts(runs, ranks, steps, include_last_profiler_step)
     ),
-    -- Rules on engines and expert parallelism replace general rules on the same loss.
+    -- Rules for serving engines and expert parallelism replace general rules for the same loss.
     of_engines AS MATERIALIZED (
         FROM lib._advice_eager_decode('spans', 'served')
         UNION ALL BY NAME

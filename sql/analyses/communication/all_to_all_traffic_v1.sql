@@ -1,10 +1,10 @@
 -- All-to-all traffic matrix: bytes by source and destination rank of each process group.
 --
--- Sizes come from the split sizes recorded by the sender, or by the receivers if the sender has no trace. Without
--- split sizes, all parts are equal. Sizes that the profiler did not record or truncated ("[3, 5, ...]") are not
--- guessed. In this case, bytes is NULL, known_bytes is the volume of the known_count collectives, and reason states
--- why. Data that a rank sends to itself (src_rank = dst_rank) crosses no link. Kernels named only SendRecv are not
--- counted if the trace does not record which collective they run.
+-- Sizes come from the split sizes recorded by the sender, or by the receivers if the sender has no trace. Without split
+-- sizes, the data is divided equally among the receiving ranks. Sizes that the profiler truncated ("[3, 5, ...]") or
+-- did not record are not guessed. If such a size occurs, bytes is NULL, known_bytes is the volume of the known_count
+-- collectives, and reason states why. Data that a rank sends to itself (src_rank = dst_rank) crosses no link. Kernels
+-- named only SendRecv are not counted if the trace does not record which collective they run.
 --
 -- Title: All-to-all traffic between ranks
 -- Shown: src_rank, dst_rank, bytes, ratio_to_mean, collective_count, pg_desc, kind, reason
@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO all_to_all_traffic_v1(
 --   dst_rank          INTEGER         Receiving rank; NULL if the ranks of the group are unknown.
 --   spans_hosts       BOOLEAN         Whether the two ranks are on different hosts; NULL if hosts are unknown.
 --   collective_count  BIGINT [count]  Number of all-to-alls in which src_rank sends to dst_rank.
---   known_count       BIGINT [count]  Number of these all-to-alls with known sizes.
+--   known_count       BIGINT [count]  Number of all-to-alls in collective_count with known sizes.
 --   bytes             BIGINT [bytes]  Bytes sent; NULL unless all sizes are known.
 --   known_bytes       BIGINT [bytes]  Bytes sent in the all-to-alls with known sizes; NULL if there are none.
 --   row_count         BIGINT [count]  Rows sent (tokens, between experts); NULL unless all split sizes are known.

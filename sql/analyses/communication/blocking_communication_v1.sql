@@ -1,13 +1,14 @@
 -- Exposed communication of each process group, split by whether it blocks the critical path.
 --
--- Exposed is defined as in process_group_costs: transfer and wait not overlapped by compute. Blocking communication
--- lies on the rank's critical path. The path is traced backwards from the last event; at each event, it follows the
--- dependency that ended last (edges of critical_path_edges, including inferred waits). Coincident communication runs
--- while the path is elsewhere, usually on the host; a faster network would not shorten this time. For a kernel whose
--- launch is out of scope, the position relative to the path is unknown. It is unknown for all kernels if the trace has
--- no wait between streams (a cudaStreamWaitEvent call or its record). Time exposed only by such kernels counts as
--- unknown. The three parts sum exactly to the exposed transfer and wait of process_group_costs. The path is computed
--- per rank: a wait for another rank may be blocking although the cause of the wait is on the other rank.
+-- Exposed communication is defined as in process_group_costs: transfer and wait not overlapped by compute. Blocking
+-- communication lies on the rank's critical path. The path is traced backwards from the last event; at each event, it
+-- follows the dependency that ended last (edges of critical_path_edges, including inferred waits). Coincident
+-- communication runs while the path is elsewhere, usually on the host; a faster network would not shorten this time.
+-- For a kernel whose launch is out of scope, the position relative to the path is unknown. This position is unknown for
+-- all kernels if the trace has no wait between streams (a cudaStreamWaitEvent call or its record). Time exposed only by
+-- such kernels counts as unknown. The three parts sum exactly to the exposed transfer and wait of process_group_costs.
+-- The path is computed per rank: a wait for another rank may be blocking although the cause of the wait is on the other
+-- rank.
 --
 -- Title: Exposed communication that blocks other work
 -- Shown: rank, kind, exposed_ns, exposed_blocking_ns, blocking_pct, part, pg_desc, pg_ranks
@@ -68,7 +69,8 @@ WITH
         SELECT m.lane.run AS run, m.lane.rank AS rank, m.lane.group_id AS group_id, m.ts, m.ts + m.dur AS end_ts
         FROM lib.merged_intervals('spans') AS m
     ),
-    -- Packed counters: groups, computation, collectives with a known position, collectives on the path.
+    -- Four counters packed into one number, lowest bits first: groups, computation, collectives with a known position,
+    -- and collectives on the path.
     pieces AS (
         SELECT s.run, s.rank, s.ts, s.end_ts, 1::DOUBLE AS unit, 0 AS window_unit FROM stretches AS s
         UNION ALL
@@ -93,7 +95,8 @@ WITH
             (s.running >> 13) & 8191 = 0 AS is_exposed
         FROM lib.counted_segments('pieces') AS s
     ),
-    -- Prefix sums from the start of the trace: an interval has the value at its end minus the value at its start.
+    -- Prefix sums from the start of the trace: the time in an interval is the value at its end minus the value at its
+    -- start.
     marks AS (
         SELECT
             e.run, e.rank, e.at_ts,

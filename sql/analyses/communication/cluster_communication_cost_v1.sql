@@ -1,4 +1,4 @@
--- Communication cost of each rank of a MindSpore cluster: time transferring data and time waiting for other ranks.
+-- Communication cost of each rank in a MindSpore cluster: time transferring data and time waiting for other ranks.
 --
 -- Times are summed by kind of operator over the requested steps. Operators on several streams run concurrently, so the
 -- sums may exceed the step time. The other ranks wait for the rank with the least wait time. Only operators that HCCL
@@ -9,7 +9,7 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster communication
 -- Needs: MindSpore cluster data with communication (profile_communication=True)
--- Scope: runs, ranks, steps; the recorder measures only complete steps, so the last one is complete too
+-- Scope: runs, ranks, steps; the recorder measures only complete steps, so the last step is complete too
 CREATE OR REPLACE MACRO cluster_communication_cost_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -1,9 +1,9 @@
 -- Arrival order of the ranks in one collective: how long each rank waited, and when the transfer began.
 --
--- The default is the collective of each run with the longest total wait over its ranks. The automatic choice excludes
--- messages between two ranks (p2p_pairs), collectives missing on some ranks, and the first collective of a rank in the
--- capture. It also excludes collectives whose end times disagree, because their waits are unreliable. Times are on the
--- clock shared by all ranks.
+-- By default, the analysis shows the collective with the longest total wait over its ranks, one for each run. This
+-- choice excludes messages between two ranks (see p2p_pairs), collectives missing on some ranks, and the first
+-- collective of a rank in the capture. The choice also excludes collectives whose end times disagree, because their
+-- waits are unreliable. Times are on the clock shared by all ranks.
 --
 -- Title: Arrival order of one collective
 -- Shown: collective_id, collective, rank, late_ns, wait_ns, transfer_ns, position, is_last, step
@@ -17,12 +17,12 @@ CREATE OR REPLACE MACRO collective_arrivals_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- collective_id of the collective; NULL means the collective with the longest waits.
+    -- collective_id of the collective to show; NULL means the collective with the longest total wait.
     chosen_id BIGINT := NULL
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   collective_id  BIGINT          collective_id in collectives.
+--   collective_id  BIGINT          Id of the collective in the collectives analysis.
 --   collective     VARCHAR         Kind of collective: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_desc        VARCHAR         Process group description.
 --   step           BIGINT          Profiler step; NULL outside steps.

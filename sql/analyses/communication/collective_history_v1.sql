@@ -1,7 +1,7 @@
 -- The last operations of each rank before the Flight Recorder dumps, on one timeline.
 --
--- Operations of all ranks and groups are ordered by the time of enqueueing, on the clocks of their hosts. The hang
--- analysis reports the operations that a rank entered but did not finish.
+-- Operations of all ranks and groups are ordered by enqueue time, as measured by each host's clock. The hang analysis
+-- reports the operations that a rank entered but did not finish.
 --
 -- Title: Last operations of each rank
 -- Shown: rank, channel, collective_seq_id, op, state, frame, created_at, is_finished

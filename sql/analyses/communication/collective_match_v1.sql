@@ -1,10 +1,10 @@
--- Quality of the matching of collectives across ranks: share matched, method and confidence of each group.
+-- How well collectives are matched across ranks: matched share, method and confidence for each group.
 --
 -- collective_waits, stragglers and step_accounting depend on this matching. A kernel is matched if the same collective
 -- was found on another rank, and complete if it was found on all ranks whose traces contain the group. A match is
 -- trusted if the end times also agree and the collective is not the first of a rank in the capture. Waits are judged
--- from trusted matches. Matches by order have a margin: how much worse the next best alignment fits, as a logarithm.
--- Below 0.5, the match relies on the order alone. A run with a single rank has nothing to match.
+-- from trusted matches. Matches by order have a margin: the logarithm of how much worse the next-best alignment fits.
+-- If the margin is below 0.5, the match relies on the order alone. A run with a single rank has nothing to match.
 --
 -- Title: How collectives are matched across ranks
 -- Shown: channel, rank_count, kernel_count, matched_count, matched_pct, trusted_pct, match_method, message
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO collective_match_v1(
 ) AS TABLE
 -- Columns:
 --   run                   VARCHAR         Run name.
---   channel               VARCHAR         Ranks of the group, the pair of a send and receive, the group name, or the stream.
+--   channel               VARCHAR         What identifies the group: its ranks, the two ranks of a send and receive, the group name or the stream.
 --   pg_name               VARCHAR         Process group name; one of the names if they differ between ranks.
 --   rank_count            BIGINT [count]  Number of ranks whose traces contain the group.
 --   kernel_count          BIGINT [count]  Number of communication kernels; for gloo, number of calls.
@@ -30,9 +30,9 @@ CREATE OR REPLACE MACRO collective_match_v1(
 --   complete_pct          DOUBLE [%]      Share of kernel_count found on all ranks of the group.
 --   judged_count          BIGINT [count]  Number of kernels found on all ranks, excluding the first of a capture; their waits can be judged.
 --   trusted_pct           DOUBLE [%]      Share of judged_count whose end times agree; NULL if judged_count is 0.
---   startup_count         BIGINT [count]  Number of kernels of collectives that are the first of a rank in the capture.
+--   startup_count         BIGINT [count]  Number of kernels that belong to the first collective of a rank in the capture.
 --   match_method          VARCHAR         Methods used, separated by commas: seq (sequence number), ordinal, time, stream; none if nothing is matched.
---   match_margin          DOUBLE [1]      Smallest margin of any rank; NULL if there was no alternative.
+--   match_margin          DOUBLE [1]      Smallest margin over all ranks; NULL if there was no alternative alignment.
 --   median_end_spread_ns  BIGINT [ns]     Median time from the first to the last end of a collective.
 --   message_code          VARCHAR         Code of the message in the table messages.
 --   message               VARCHAR         Summary of the matching in one sentence.

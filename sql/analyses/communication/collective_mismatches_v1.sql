@@ -1,11 +1,12 @@
 -- Collectives that differ between the ranks of a group (desync): what differs, on which rank, and what to do.
 --
--- A row is a rank whose collective, element type or number of elements differs from the majority, or a rank on which a
--- collective is missing within its capture. Rank-dependent code (an all-reduce under if rank == 0, an early break,
--- uneven batches) pairs each later collective with the wrong collective. is_first marks the row to inspect; later rows
--- of the group may be consequences. Element counts are compared only if the collective requires them to be equal. A
--- trace without collective metadata has rows only for differing operator names. Flight Recorder dumps are compared by
--- the number of each collective in its group; see the hang analysis for collectives that a rank never entered.
+-- Each row is for a rank whose collective, element type or number of elements differs from the majority, or on which a
+-- collective is missing within the rank's capture. Rank-dependent code (an all-reduce under if rank == 0, an early
+-- break, uneven batches) causes each later collective of a rank to be paired with the wrong collective of the other
+-- ranks. is_first marks the row to inspect; later rows of the group may be consequences. Element counts are compared
+-- only if the collective requires them to be equal. A trace without collective metadata has rows only for differing
+-- operator names. Flight Recorder dumps are compared by the number of each collective in its group; see the hang
+-- analysis for collectives that a rank never entered.
 --
 -- Title: Collectives that differ between ranks (desync)
 -- Shown: rank, pg_name, differs_in, value, majority_value, majority_count, is_first, message
@@ -23,7 +24,7 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   found_in        VARCHAR         Source of the collectives: trace or dump.
---   collective_id   BIGINT          collective_id in collectives; for dumps, the number of the collective in its group.
+--   collective_id   BIGINT          Id of the collective in the collectives analysis; for dumps, the number of the collective in its group.
 --   rank            INTEGER         Rank that differs from the majority, or on which the collective is missing.
 --   step            BIGINT          Profiler step (of the other ranks if the collective is missing on this rank); NULL outside steps.
 --   pg_name         VARCHAR         Process group name.

@@ -1,12 +1,12 @@
 -- Wait and transfer time of each rank in each collective, with bandwidth and the rank that arrived last.
 --
--- A rank waits from its own start to the start of the last rank. The transfer runs from that start to the first end,
--- so the bandwidth excludes waiting. A rank that ended before the last rank started has waited for its whole duration
--- (ended_before_last_start). Times are on the clock shared by all ranks; with correct_clocks := false, they are the
--- recorded times plus the base time of each trace. All ranks leave a collective together, so end_spread_ns (first end
--- to last end) bounds the error of a wait. Two kinds of collectives are excluded by default because they cannot be
--- judged: collectives not found on all ranks, and the first collective of a rank in the capture (is_startup). The
--- collective_match analysis counts both kinds, and shows how collectives were matched.
+-- A rank waits from its own start to the start of the last rank. The transfer runs from the last start to the first
+-- end, so the bandwidth excludes waiting. A rank that ended before the last rank started has waited for its whole
+-- duration (ended_before_last_start). Times are on the clock shared by all ranks; with correct_clocks := false, they
+-- are the recorded times plus the base time of each trace. All ranks leave a collective together, so end_spread_ns
+-- (first end to last end) bounds the error of a wait. Two kinds of collectives are excluded by default because they
+-- cannot be judged: collectives not found on all ranks, and the first collective of a rank in the capture (is_startup).
+-- The collective_match analysis counts both kinds, and shows how collectives were matched.
 --
 -- Title: Who waits for whom in collectives
 -- Shown: rank, step, collective, dur_ns, wait_ns, transfer_ns, last_rank, bytes, busbw_gbps, pg_name
@@ -26,9 +26,11 @@ CREATE OR REPLACE MACRO collective_waits_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Whether to correct clock offsets that the ends of collectives reveal.
     correct_clocks BOOLEAN := true,
-    -- Whether to include collectives that cannot be judged: missing on some ranks, or first in a capture.
+    -- Whether to include collectives that cannot be judged because they are missing on some ranks or are the first in a
+    -- capture.
     include_unsure BOOLEAN := false,
-    -- Bandwidth of a device's links in one direction [GB/s]; NULL: from the model, only within a host.
+    -- Bandwidth of a device's links in one direction [GB/s]; NULL: taken from the device model, and only for groups
+    -- within a host.
     link_gbps DOUBLE := NULL
 ) AS TABLE
 -- Columns:
@@ -56,7 +58,7 @@ CREATE OR REPLACE MACRO collective_waits_v1(
 --   spans_hosts              BOOLEAN         Whether the group spans several hosts; NULL if hosts are unknown.
 --   is_complete              BOOLEAN         Whether the collective was found on all ranks whose traces contain the group.
 --   is_startup               BOOLEAN         Whether this is the first collective of a rank in the capture.
---   ended_before_last_start  BOOLEAN         Whether a rank ended before the last one started.
+--   ended_before_last_start  BOOLEAN         Whether a rank ended before the last rank started.
 --   end_times_match          BOOLEAN         Whether the end times are as close together as usual in the group.
 --   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
 WITH

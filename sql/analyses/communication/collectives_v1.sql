@@ -2,10 +2,10 @@
 -- across ranks.
 --
 -- The kind of collective comes from the kernel's arguments, otherwise from the operator that launched it, otherwise
--- from the kernel name. Rank lists that the profiler truncated are completed. Kernels are matched by sequence number
--- if the numbers are consistent, otherwise by order, shifted by the number of collectives missing at the start of a
+-- from the kernel name. Rank lists that the profiler truncated are completed. Kernels are matched by sequence number if
+-- the numbers are consistent, otherwise by order, shifted by the number of collectives missing at the start of a
 -- capture (match_method). An unmatched kernel has a collective_id of its own. Times are on the clock shared by all
--- ranks; clock_correction_ns is subtracted from the rank's clock.
+-- ranks; clock_correction_ns has been subtracted from the rank's own times.
 --
 -- Title: Every collective of every rank
 -- Shown: rank, step, collective, dur_ns, bytes, pg_name, group_size, start_ns, stream, op_name
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   pg_name              VARCHAR         Process group name.
 --   pg_desc              VARCHAR         Process group description.
 --   pg_ranks             VARCHAR         Ranks of the group as JSON, completed if the profiler truncated them.
---   group_size           BIGINT [1]      Number of ranks in the group; if not recorded, ranks found to take part.
+--   group_size           BIGINT [1]      Number of ranks in the group; if not recorded, number of ranks found to take part.
 --   elem_type            VARCHAR         Element type.
 --   in_elems             BIGINT [1]      Number of elements sent.
 --   out_elems            BIGINT [1]      Number of elements received.

@@ -1,6 +1,7 @@
 -- Share of each GPU's communication time that is overlapped by computation.
 --
--- Both times are unions over all streams of the rank. A rank that does not communicate has NULL instead of 0.
+-- communication_ns and overlapped_ns are unions over all streams of the rank. If a rank does not communicate, its
+-- overlap_pct is NULL instead of 0.
 --
 -- Title: Communication overlapped by computation
 -- Status: stable

@@ -1,9 +1,10 @@
 -- Communication cost of each rank or host: time transferring data, time waiting for others, and their ratio.
 --
--- The ratio is that of MindSpore Insight's node-link graph: communication / (communication + wait). A rank with a
+-- The ratio is defined as in MindSpore Insight's node-link graph: communication / (communication + wait). A rank with a
 -- high ratio hardly waits: other ranks wait for it. Data comes from collectives matched across ranks, and from
--- MindSpore cluster data, which measures both times. Unmatched collectives count only in unmatched_ns because their
--- share of waiting is unknown. Times are sums over collectives, so concurrent collectives each count.
+-- MindSpore cluster data, which measures both times. Unmatched collectives count only toward unmatched_ns, because it
+-- is unknown how much of their duration is waiting. Times are sums over collectives, so each of several concurrent
+-- collectives counts in full.
 --
 -- Title: Communication of each rank
 -- Shown: rank, communication_ns, communication_pct, wait_ns, bytes, collective_count, host_name

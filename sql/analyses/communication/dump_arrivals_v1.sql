@@ -1,8 +1,8 @@
 -- Ranks that entered collectives late before the Flight Recorder dumps: one row per group and rank.
 --
--- The lateness of a rank in a collective is the time from when the first rank enqueued the collective to when the rank
--- did. It is measured over the last collectives of the group that are in every dump of the group. Host clocks differ:
--- if a rank is late by nearly the same time in every collective, its clock may be wrong.
+-- A rank's lateness in a collective is how much later than the first rank it enqueued the collective. Lateness is
+-- measured over the last collectives of the group that are in every dump of the group. Host clocks differ: if a rank is
+-- late by nearly the same time in every collective, its clock may be wrong.
 --
 -- Title: Late ranks before the dumps
 -- Shown: rank, collective_count, last_in_count, last_in_pct, mean_late_ns, max_late_ns, channel
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO dump_arrivals_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of collectives per group to compare, up to the last that all ranks reached; NULL: all.
+    -- Number of collectives per group to compare, ending with the last collective that all ranks reached; NULL: all.
     last_count BIGINT := 100
 ) AS TABLE
 -- Columns:

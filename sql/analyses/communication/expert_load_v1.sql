@@ -1,10 +1,10 @@
 -- Load balance of all-to-alls: bytes and tokens that each rank sends and receives, and the load of its experts.
 --
 -- Tokens go to their experts in one all-to-all and return in another. The load of a rank is measured in the direction
--- in which the ranks differ more: bytes received on the way to the experts, or bytes sent on the way back. imbalance
--- is the largest load divided by the mean of the group's ranks; all ranks wait for the rank with the largest load.
--- Message sizes are sufficient, even if split sizes were truncated; rows (tokens) need split sizes. Only collectives
--- found on all ranks of the group have a load.
+-- in which the ranks differ more: bytes received on the way to the experts, or bytes sent on the way back. imbalance is
+-- the largest load divided by the mean load of the group's ranks; all ranks wait for the rank with the largest load.
+-- Loads in bytes need only message sizes, so they are known even if split sizes were truncated; loads in rows (tokens)
+-- need split sizes. Only collectives found on all ranks of the group have a load.
 --
 -- Title: Load balance of all-to-alls
 -- Shown: rank, step, load_rows, load_bytes, ratio_to_mean, imbalance, wait_ns, pg_desc, reason
@@ -37,11 +37,11 @@ CREATE OR REPLACE MACRO expert_load_v1(
 --   sent_rows         BIGINT [1]      Rows (tokens) sent; NULL unless all split sizes are known.
 --   received_rows     BIGINT [1]      Rows (tokens) received; NULL unless all split sizes are known.
 --   load_count        BIGINT [count]  Number of all-to-alls found on all ranks of the group, with known sizes.
---   load_bytes        BIGINT [bytes]  Load in these all-to-alls; NULL if there are none.
+--   load_bytes        BIGINT [bytes]  Load in the load_count all-to-alls; NULL if load_count is 0.
 --   load_rows         BIGINT [1]      Load in rows (tokens of the rank's experts); NULL unless all split sizes are known.
 --   ratio_to_mean     DOUBLE [1]      Load as a multiple of the mean over the ranks of the group.
 --   imbalance         DOUBLE [1]      Largest ratio_to_mean in the group; 1 means balanced.
---   wait_ns           BIGINT [ns]     Wait time in these all-to-alls; NULL if none is matched.
+--   wait_ns           BIGINT [ns]     Wait time in the rank's all-to-alls; NULL if none is matched.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why the load is unknown.
 WITH
@@ -64,7 +64,7 @@ WITH
         SELECT
             p.run, p.channel_id, p.collective_id,
             count(*) = any_value(l.n) AND count(p.sent_bytes) = count(*) AND count(p.received_bytes) = count(*) AS is_known,
-            -- Total sent equals total received: the direction with the larger maximum is less even.
+            -- The total sent equals the total received, so the direction with the larger maximum is less balanced.
             max(p.sent_bytes) > max(p.received_bytes) AS is_way_back
         FROM parts AS p
         JOIN labels AS l ON l.run = p.run AND l.channel_id = p.channel_id

@@ -1,14 +1,14 @@
 -- Token exchanges between expert-parallel ranks: dispatch, combine and their preparation, by library.
 --
--- Kernels of DeepEP, MoRI, pplx, TensorRT-LLM and others are recognized by name (`gpu_ops.comm_role`; the source of
--- each is in sql/ingest/kernel_classes.csv). A call with a receive hook consists of two kernels of the same name: the
--- first sends, the second receives. The transfer happens between them, while no kernel runs. Calls of a low-latency
--- library are treated this way if nine of ten sequences of consecutive dispatches, and of consecutive combines, have
--- even length.
+-- Kernels of DeepEP, MoRI, pplx, TensorRT-LLM and others are recognized by name (`gpu_ops.comm_role`; the source for
+-- each name is in sql/ingest/kernel_classes.csv). A call with a receive hook consists of two kernels of the same name:
+-- the first sends, the second receives. The transfer happens between them, while no kernel runs. Calls of a low-latency
+-- library are split into these two halves if at least 90 % of its sequences of consecutive dispatches or consecutive
+-- combines have an even length.
 --
--- The n-th call of a role is one exchange across all ranks in the store, provided that all ranks made the same number
--- of calls. Time that a rank takes beyond the fastest rank is a wait: for a straggler, or for the rank with the most
--- tokens.
+-- The n-th calls of a role on all ranks in the store form one exchange, provided that all ranks made the same number of
+-- calls. Time that a rank takes beyond the fastest rank counts as waiting, either for a straggler or for the rank with
+-- the most tokens.
 --
 -- Title: Expert-parallel exchanges
 -- Shown: rank, comm_library, comm_role, total_ns, overlap_pct, exposed_ns, wait_ns, call_count
@@ -30,18 +30,18 @@ CREATE OR REPLACE MACRO expert_parallel_v1(
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
 --   comm_library     VARCHAR         Name of the library.
---   comm_role        VARCHAR         dispatch, combine, notify (counts, layouts, barriers) or exchange (either).
+--   comm_role        VARCHAR         dispatch, combine, notify (counts, layouts, barriers) or exchange (dispatch or combine).
 --   half             VARCHAR         send or receive for a call made of two kernels, otherwise whole.
 --   call_count       BIGINT [count]  Number of kernels.
 --   total_ns         BIGINT [ns]     Total duration of the kernels.
 --   overlapped_ns    BIGINT [ns]     Part of total_ns overlapped by compute.
 --   exposed_ns       BIGINT [ns]     Part of total_ns not overlapped by compute.
 --   overlap_pct      DOUBLE [%]      overlapped_ns as a share of total_ns.
---   transfer_ns      BIGINT [ns]     Part of total_ns up to the duration of the fastest rank; NULL with one rank, or if calls cannot be matched.
+--   transfer_ns      BIGINT [ns]     Part of total_ns up to the duration on the fastest rank; NULL with one rank, or if calls cannot be matched.
 --   wait_ns          BIGINT [ns]     Remainder of total_ns; NULL if transfer_ns is NULL.
 --   median_ns        BIGINT [ns]     Median duration of a call.
---   hidden_ns        BIGINT [ns]     Median time from the end of a send to the start of its receive, in which the transfer needs no kernel; NULL for sends and whole calls.
---   block_count      BIGINT [count]  Median number of thread blocks per call; they occupy multiprocessors that compute cannot use.
+--   hidden_ns        BIGINT [ns]     Median time from the end of a send to the start of its receive, while the transfer runs without a kernel; NULL for sends and whole calls.
+--   block_count      BIGINT [count]  Median number of thread blocks per call; the blocks occupy multiprocessors that are then unavailable to compute.
 SELECT
     s.run,
     s.rank,

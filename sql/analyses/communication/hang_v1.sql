@@ -1,8 +1,8 @@
 -- Stuck process groups, and stuck pairs of sender and receiver, found in Flight Recorder dumps.
 --
 -- A group is stuck at the first collective that a rank entered but did not finish. A rank blocks this collective if it
--- never entered the collective, entered a different operation or size, or did not start it on its device. If a
--- blocking rank only waits in another stuck group, this hang follows from the hang of the other group, and is_root is
+-- never entered the collective, entered a different operation or size, or did not start it on its device. If every
+-- blocking rank only waits in a different stuck group, the hang follows from the hang of that group, and is_root is
 -- false. Groups that wait for each other are all roots. A rank without a dump may be the cause, but gets no verdict. A
 -- dump that was written while a healthy job ran shows the operations in flight as unfinished.
 --
@@ -17,14 +17,14 @@
 CREATE OR REPLACE MACRO hang_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Show groups with one of these ranks; NULL means every group.
+    -- Show only groups that contain one of these ranks; NULL means every group.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR       Run name.
 --   channel            VARCHAR       Description and name of the group; for a send or receive, followed by the pair of ranks.
 --   pg_name            VARCHAR       Process group name.
---   is_root            BOOLEAN       Whether the cause is in this group; otherwise the group waits for a rank that waits in another group.
+--   is_root            BOOLEAN       Whether the cause is in this group; otherwise, the group waits for a rank that waits in a different group.
 --   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
 --   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
 --   op                 VARCHAR       Operation that most waiting ranks entered, with shape and type.
@@ -35,13 +35,13 @@ CREATE OR REPLACE MACRO hang_v1(
 --   not_started_ranks  VARCHAR       Ranks whose host enqueued the operation but whose device did not start it.
 --   finished_ranks     VARCHAR       Ranks that finished the operation.
 --   undumped_ranks     VARCHAR       Ranks of the group without a dump.
---   culprit_ranks      VARCHAR       Ranks that block the others and wait nowhere else.
---   waits_for          VARCHAR       Groups that this group waits for, if its hang follows from theirs or is a deadlock.
+--   culprit_ranks      VARCHAR       Ranks that block the others and do not wait in a different group themselves; in a deadlock, all ranks that block others.
+--   waits_for          VARCHAR       Groups that this group waits for, if its hang follows from their hang or is part of a deadlock.
 --   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered the operation.
 --   since              VARCHAR       since_ns as a string, UTC.
---   frame              VARCHAR       Line of the user's program in which the lowest waiting rank entered the operation; NULL without stacks.
---   stack              VARCHAR       Complete stack at this line, innermost frame first.
---   culprit_op         VARCHAR       Last operation that the lowest culprit rank recorded, in any group.
+--   frame              VARCHAR       Line of the user's program at which the lowest-numbered waiting rank entered the operation; NULL without stacks.
+--   stack              VARCHAR       Complete call stack of the line in frame, innermost frame first.
+--   culprit_op         VARCHAR       Last operation that the lowest-numbered culprit rank recorded, in any group.
 --   culprit_frame      VARCHAR       Line of the user's program that called culprit_op.
 --   mismatch_id        BIGINT        Number of the group's first collective at which ranks entered different operations; NULL if there is none.
 --   message_code       VARCHAR       Code of the message in the table messages.
@@ -72,8 +72,8 @@ WITH RECURSIVE
         FROM parts AS p
         GROUP BY p.run, p.item_key
     ),
-    -- A missing rank may wait in any group; a rank that entered the operation may wait in operations that its process
-    -- enqueued earlier.
+    -- A missing rank may be waiting in any group; a rank that entered the operation may be waiting only in operations
+    -- that its process enqueued earlier.
     edges AS MATERIALIZED (
         SELECT DISTINCT b.run, b.item_key, b.rank, w.item_key AS to_key
         FROM parts AS b

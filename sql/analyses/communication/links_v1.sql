@@ -1,12 +1,13 @@
 -- Links between ranks: time, volume and bandwidth of each pair, and links that are slow.
 --
--- Kineto records source and destination for sends, receives and all-to-alls; the links used by a ring or tree
--- all-reduce are not recorded. A transfer by send and receive lasts from the later start of the two to the earlier end
--- (p2p_pairs lists each send). An all-to-all uses all its pairs at once: the time of each pair is that of the slowest
--- pair, so the bandwidth of an all-to-all is a lower bound. MindSpore cluster data has measured links. A link is slow
--- if its median bandwidth is below 80 % of the median of its peers, and below the lower fence of its peers: first
--- quartile - 1.5 * interquartile range. Peers are links of the same run, operation and locality (within or between
--- hosts), with message sizes in the same power of two. With fewer than four peers there is no verdict.
+-- Kineto records source and destination ranks for sends, receives and all-to-alls; the links used by a ring or tree
+-- all-reduce are not recorded. A transfer by send and receive lasts from the later of the two starts to the earlier of
+-- the two ends (p2p_pairs lists each send). An all-to-all uses all its pairs at once, and only the time of the slowest
+-- pair is known. This time is used for every pair, so the bandwidth of an all-to-all is a lower bound. MindSpore
+-- cluster data has measured links. A link is slow if its median bandwidth is below 80 % of the median of its peers, and
+-- below the lower fence of its peers: first quartile - 1.5 * interquartile range. Peers are links of the same run,
+-- operation and locality (within or between hosts), whose median message sizes lie between the same two powers of two.
+-- With fewer than four peers there is no verdict.
 --
 -- Title: Links between ranks
 -- Shown: src_rank, dst_rank, median_gbps, peer_median_gbps, is_slow, bytes, transfer_count, operation, reason
@@ -46,7 +47,7 @@ CREATE OR REPLACE MACRO links_v1(
 --   p75_gbps          DOUBLE [GB/s]   Third quartile of the bandwidth.
 --   max_gbps          DOUBLE [GB/s]   Highest bandwidth.
 --   peer_count        BIGINT [count]  Number of peers, including the link itself.
---   peer_median_gbps  DOUBLE [GB/s]   Median over the peers' median bandwidths.
+--   peer_median_gbps  DOUBLE [GB/s]   Median of the peers' median bandwidths.
 --   is_slow           BOOLEAN         Whether the link is slower than its peers; NULL for all-to-alls and with fewer than four peers.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why the bandwidth is unknown.
@@ -57,7 +58,8 @@ WITH
             coalesce(min(m.step) FILTER (m.is_send), min(m.step)) AS step,
             coalesce(bool_or(m.in_last_step) FILTER (m.is_send), bool_or(m.in_last_step)) AS in_last_step,
             max(m.bytes) AS size,
-            -- The time is 0 if the sender or receiver ended before the other started: the data had already left.
+            -- A time of 0 means that the sender or receiver ended before the other started, so the true transfer time
+            -- is unknown.
             CASE WHEN count(*) = 2 THEN nullif(max(m.transfer_ns), 0) END AS ns
         FROM lib.p2p_messages(runs) AS m
         GROUP BY m.run, m.collective_id, m.src_rank, m.dst_rank

@@ -1,9 +1,10 @@
 -- Sends with their receives: when each started, which rank waited, and the bandwidth of the transfer.
 --
--- The k-th send from one rank to another is paired with the k-th receive on that rank, as matched across ranks; send
--- and receive have the same collective_id. The transfer begins when both have started. If the send or the receive is
--- not in the traces, its columns are NULL and the waits are unknown. Messages without a recorded partner, such as
--- fused sends and receives, are excluded (they are in collectives). Times are on the clock shared by all ranks.
+-- The k-th send from rank A to rank B is paired with the k-th receive on rank B from rank A, as matched across ranks;
+-- the send and the receive have the same collective_id. The transfer begins when both have started. If the send or the
+-- receive is not in the traces, its columns are NULL and the waits are unknown. Messages without a recorded partner,
+-- such as fused sends and receives, are excluded (the collectives analysis shows them). Times are on the clock shared
+-- by all ranks.
 --
 -- Title: Sends and their receives
 -- Shown: step, src_rank, dst_rank, bytes, transfer_ns, send_wait_ns, recv_wait_ns, bandwidth_gbps, last_rank
@@ -23,7 +24,7 @@ CREATE OR REPLACE MACRO p2p_pairs_v1(
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
---   collective_id   BIGINT          collective_id in collectives.
+--   collective_id   BIGINT          Id of the collective in the collectives analysis.
 --   step            BIGINT          Profiler step of the sender, or of the receiver if the sender is missing; NULL outside steps.
 --   src_rank        INTEGER         Sending rank.
 --   dst_rank        INTEGER         Receiving rank.
@@ -49,7 +50,7 @@ WITH
     pairs AS (
         SELECT
             m.run, m.collective_id,
-            -- If sender and receiver disagree, use the values of the lower rank.
+            -- If sender and receiver disagree, use the values of the lower-numbered rank.
             arg_min(m.src_rank, m.rank) AS src,
             arg_min(m.dst_rank, m.rank) AS dst,
             coalesce(max(CASE WHEN m.is_send THEN m.step END), max(m.step)) AS at_step,

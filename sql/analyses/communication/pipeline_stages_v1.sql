@@ -1,11 +1,12 @@
 -- Pipeline stages in each step: micro-batches, compute, bubble, and the slowest stage.
 --
 -- Stages are derived from which ranks send to each other, and which rank sends first (stage 0 sends before it has
--- received anything). The analysis covers operations launched in a step, from its first to its last computation.
--- compute_ns, exposed_other_ns, send_alone_ns, receive_alone_ns and idle_ns sum to span_ns. The bubble is receive-only
--- and idle time within the span. warm_up_ns and cool_down_ns are the rank's waits before and after its span, relative
--- to its pipeline. There are no rows if no rank sends to another, or if every rank starts by sending, as in a ring. A
--- pipeline fed from both ends cannot be distinguished from two pipelines.
+-- received anything). The analysis covers the operations launched in a step, from the first to the last computation of
+-- the step (the span). compute_ns, exposed_other_ns, send_alone_ns, receive_alone_ns and idle_ns sum to span_ns. The
+-- bubble is receive-only and idle time within the span. warm_up_ns and cool_down_ns are the rank's waits before and
+-- after its span, from the first to the last computation of its pipeline. There are no rows if no rank sends to
+-- another, or if every rank starts by sending, as in a ring. A pipeline fed from both ends cannot be distinguished from
+-- two pipelines.
 --
 -- Title: Pipeline stages
 -- Shown: stage, rank, step, span_ns, compute_ns, bubble_ns, bubble_pct, p2p_wait_ns, slowest_stage
@@ -31,7 +32,7 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 --   rank               INTEGER         Rank of the process.
 --   step               BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   micro_batch_count  BIGINT [count]  Number of messages sent to later stages; for the last stage, number of messages received from earlier stages. Each tensor and each part of the model counts separately.
---   span_ns            BIGINT [ns]     Time from the start of the first to the end of the last computation of the step: the sum of the five parts.
+--   span_ns            BIGINT [ns]     Time from the start of the first to the end of the last computation of the step: the sum of compute_ns, exposed_other_ns, send_alone_ns, receive_alone_ns and idle_ns.
 --   compute_ns         BIGINT [ns]     Time with a computation kernel running.
 --   exposed_other_ns   BIGINT [ns]     Time in collectives, copies or memsets, not overlapped by compute.
 --   send_alone_ns      BIGINT [ns]     Time in sends, not overlapped by compute, collectives, copies or memsets.
@@ -43,7 +44,7 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 --   cool_down_ns       BIGINT [ns]     Time from the rank's last computation in the step to the pipeline's last computation.
 --   pipeline_ns        BIGINT [ns]     Time from the pipeline's first to its last computation: warm-up, span and cool-down.
 --   waiting_pct        DOUBLE [%]      Bubble, warm-up and cool-down as a share of pipeline_ns.
---   p2p_wait_ns        BIGINT [ns]     Time in which sends and receives wait for their partners; NULL if unknown.
+--   p2p_wait_ns        BIGINT [ns]     Time that sends and receives spend waiting for their partners; NULL if unknown.
 --   stage_compute_ns   DOUBLE [ns]     Mean compute time of the stage's ranks in the step.
 --   slowest_stage      INTEGER         Stage with the longest compute time in the step.
 --   imbalance_pct      DOUBLE [%]      Difference between the compute times of the slowest stage and the rank's stage, as a share of the compute time of the slowest stage.
@@ -71,7 +72,7 @@ WITH
         FROM lib.launched_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
         JOIN staged AS s ON s.run = g.run AND s.rank = g.rank
         LEFT JOIN messages AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
-        -- A trace without steps is one step; otherwise operations outside steps are excluded.
+        -- A trace without steps counts as one step; otherwise, operations outside steps are excluded.
         WHERE g.step IS NOT NULL OR NOT EXISTS (FROM steps AS p WHERE p.run = g.run AND p.rank = g.rank)
     ),
     counted AS (

@@ -1,7 +1,7 @@
 -- Straggler candidates: how often each rank is among the last to start the collective of a step.
 --
--- The collective is chosen as in straggler_metric. In each step, the last num_candidates ranks to start it are
--- counted. The ranks with the highest counts are candidates; if counts are equal, the rank with the higher total
+-- The collective is chosen as in straggler_metric. In each step, the last num_candidates ranks to start the collective
+-- are counted. The ranks with the highest counts are candidates; if counts are equal, the rank with the higher total
 -- lateness is preferred. Every rank with events has a row; reason explains why a rank cannot be judged.
 --
 -- Title: Ranks that start a collective last

@@ -1,13 +1,13 @@
 -- Cost of each process group on each rank: collectives, duration, bus bandwidth, and exposed transfer and wait.
 --
--- Exposed communication is communication that is not overlapped by compute. Steps and precedence (transfer before
--- wait) are as in step_accounting. Time in which a single group is exposed belongs to that group. Time in which
--- several groups are exposed belongs to a row of its own (part several groups); exposed_shared_ns is a group's part of
--- this time. Over all rows of a rank, exposed_transfer_ns and exposed_wait_ns therefore sum exactly to the same
--- columns of step_accounting. For a group, overlapped, transfer, wait and shared time sum to communication_ns.
--- Collectives, bytes and wait_ns refer to kernels launched in the steps; times are clipped to the steps. gloo on the
--- host of a rank with a device exposes nothing, so its times are NULL. If waiting is unknown because collectives are
--- unmatched, all of their time counts as transfer (exposed_unmatched_ns).
+-- Exposed communication is communication that is not overlapped by compute. Steps and precedence (transfer before wait)
+-- are as in step_accounting. Time in which a single group is exposed belongs to that group. Time in which several
+-- groups are exposed is reported in a separate row (part = several groups); exposed_shared_ns is a group's part of this
+-- time. Over all rows of a rank, exposed_transfer_ns and exposed_wait_ns therefore sum exactly to the same columns of
+-- step_accounting. For a group, overlapped, transfer, wait and shared time sum to communication_ns. collective_count,
+-- bytes and wait_ns cover the kernels launched in the steps; all other times are clipped to the steps. If a rank has a
+-- device, gloo on its host exposes nothing, so the times of gloo groups are NULL. If waiting is unknown because
+-- collectives are unmatched, all of their time counts as transfer (exposed_unmatched_ns).
 --
 -- To select a kind of parallelism, filter by kind: WHERE kind = 'dp'. The kind comes from the group's description, or
 -- from a layout such as tp2,dp4 (first dimension innermost, as Megatron lays out tp, cp, dp, pp).
@@ -38,21 +38,21 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
 --   pg_name               VARCHAR         Process group name; NULL if not recorded.
 --   pg_desc               VARCHAR         Process group description.
 --   pg_ranks              VARCHAR         Ranks of the group as JSON; NULL if unknown.
---   group_size            BIGINT [1]      Number of ranks in the group; if not recorded, ranks found to take part.
+--   group_size            BIGINT [1]      Number of ranks in the group; if not recorded, number of ranks found to take part.
 --   kind                  VARCHAR         Kind of parallelism: dp, tp, pp, ep, cp, mp (several kinds of model parallelism), a combination from the layout (tp+dp), or NULL.
 --   kind_source           VARCHAR         layout or description; NULL if the kind is unknown.
 --   collective_count      BIGINT [count]  Number of collectives.
 --   sized_count           BIGINT [count]  Number of collectives with a recorded size.
---   bytes                 BIGINT [bytes]  Total message size of these collectives, as defined by nccl-tests; NULL if no size is recorded.
+--   bytes                 BIGINT [bytes]  Total message size of the collectives with a recorded size, as defined by nccl-tests; NULL if no size is recorded.
 --   communication_ns      BIGINT [ns]     Time in which at least one collective of the group runs.
 --   overlapped_ns         BIGINT [ns]     Part of communication_ns overlapped by compute.
---   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns in transfers (or unknown waiting), overlapped by neither compute nor another group.
---   exposed_wait_ns       BIGINT [ns]     Part of communication_ns waiting for another rank, overlapped by neither compute nor another group.
+--   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns spent in transfers, including time in which waiting is unknown, overlapped by neither compute nor another group.
+--   exposed_wait_ns       BIGINT [ns]     Part of communication_ns spent waiting for another rank, overlapped by neither compute nor another group.
 --   exposed_shared_ns     BIGINT [ns]     Part of communication_ns overlapped by other groups but not by compute; the row several groups includes this time once.
 --   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is unknown.
 --   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of step time.
 --   wait_ns               BIGINT [ns]     Total wait of the rank in its collectives, exposed or overlapped; NULL if none is matched.
---   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes with nccl-tests factors / transfer time, over collectives for which both are known.
+--   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes times nccl-tests factors / transfer time, over collectives for which both are known.
 WITH
     windows AS MATERIALIZED (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
@@ -80,7 +80,8 @@ WITH
         SELECT m.lane.run AS run, m.lane.rank AS rank, m.lane.group_id AS group_id, m.ts, m.ts + m.dur AS end_ts
         FROM lib.merged_intervals('spans') AS m
     ),
-    -- Packed counters: groups, computation, transfer, transfer without a match.
+    -- Four counters packed into one number, lowest bits first: groups, computation, transfer, and transfer without a
+    -- match.
     pieces AS (
         SELECT s.run, s.rank, s.ts, s.end_ts, 1::DOUBLE AS unit, 0 AS window_unit FROM stretches AS s
         UNION ALL
@@ -120,7 +121,8 @@ WITH
             CASE WHEN NOT t.is_computing AND NOT t.is_transferring AND NOT t.is_unmatched THEN t.ns ELSE 0 END AS wait_ns
         FROM told AS t
     ),
-    -- Prefix sums from the start of the trace: an interval has the value at its end minus the value at its start.
+    -- Prefix sums from the start of the trace: the time in an interval is the value at its end minus the value at its
+    -- start.
     marks AS (
         SELECT
             e.run, e.rank, e.at_ts,
@@ -152,7 +154,8 @@ WITH
         SELECT
             p.run, p.rank, p.group_id, count(*) AS collective_count, count(p.size) AS sized_count, sum(p.size)::BIGINT AS bytes,
             sum(p.wait_ns)::BIGINT AS wait_ns,
-            -- The factors times the group size are integers; sums of integers do not depend on the order.
+            -- The factors times the group size are integers, and a sum of integers does not depend on the order of
+            -- summation.
             sum(p.size * round(p.factor)::BIGINT) FILTER (p.transfer_ns > 0) / any_value(p.group_count)
             / sum(p.transfer_ns) FILTER (p.transfer_ns > 0 AND p.size * p.factor IS NOT NULL) AS busbw_gbps
         FROM parts AS p

@@ -1,9 +1,9 @@
 -- Clock offset of each rank relative to the lowest rank, estimated from the ends of matched collectives.
 --
--- All ranks leave a collective together, so differences between their end times are clock differences, after the base
--- time of each trace is applied. Ranks on one host share a clock if hosts are known. The estimate is applied to the
--- times of collectives if it exceeds three times its spread, or if the clock drifts; the tables keep recorded times.
--- Ranks that no collective connects are not compared.
+-- All ranks leave a collective together. After the base time of each trace is applied, differences between their end
+-- times are therefore clock differences. If hosts are known, the ranks of a host share a clock. The estimate is applied
+-- to the times of collectives if it exceeds three times its spread, or if the clock drifts; the tables keep the
+-- recorded times. Ranks that no collective connects are not compared.
 --
 -- Title: Clock offset of each rank
 -- Shown: rank, host_name, clock_offset_ns, spread_ns, drift, sample_count, is_applied, reason
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   span             INTEGER         Recording of the rank; each may have a different clock.
+--   span             INTEGER         Recording of the rank; each recording may have a different clock.
 --   host_name        VARCHAR         Host name; NULL if not recorded.
 --   domain           VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   reference_rank   INTEGER         Reference rank; NULL if unknown.

@@ -1,4 +1,4 @@
--- Groups and pairs of ranks whose transfers are slower than the same transfers of other groups.
+-- Groups and pairs of ranks whose transfers are slower than the same transfers in other groups or pairs.
 --
 -- Transfers are compared, step by step, with transfers of the same collective, size and number of ranks in other
 -- groups. A transfer begins when the last rank has started, so waiting for a rank does not make a link slow. The
@@ -25,9 +25,9 @@ CREATE OR REPLACE MACRO slow_links_v1(
 --   link_ranks    VARCHAR      Ranks of the link as JSON.
 --   collective    VARCHAR      Collective whose transfers differ most, or p2p.
 --   verdict       VARCHAR      slow, or suspected (too little data).
---   odds          DOUBLE [1]   Probability that any link of the run looks like this by chance.
---   ratio         DOUBLE [1]   Duration of the link's transfers as a multiple of the median of the others.
---   late_ns       BIGINT [ns]  Time of the link's transfers beyond the median of the others.
+--   odds          DOUBLE [1]   Probability that chance alone makes any link of the run this slow.
+--   ratio         DOUBLE [1]   Duration of the link's transfers as a multiple of the median of the other links.
+--   late_ns       BIGINT [ns]  Time that the link's transfers take beyond the median of the other links.
 --   cost_ns       BIGINT [ns]  late_ns, limited to the exposed transfer time of the link's ranks.
 --   cost_pct      DOUBLE [%]   cost_ns as a share of the compared time.
 --   common_rank   INTEGER      Rank that is in all slow links of the run and in no normal link; NULL if there is none.

@@ -1,11 +1,11 @@
--- Start of each rank in the collective with the most uneven waits, step by step.
+-- When each rank starts the collective with the most uneven waits, step by step.
 --
 -- Candidates are communication kernels that last at least min_share of a mean step on any rank. The analysis picks the
 -- process group (or stream), kernel name and position in the step whose durations differ most between ranks. A rank
 -- that starts late delays the others. HTA uses only the last kernel of a step, by which time a delay at the start of
 -- the step has been absorbed. HTA drops short kernels, although the kernels of a late rank are short. It recognizes
--- only kernels named ncclKernel on streams above 0 (Q45). A run without profiler steps is one step. The clocks of the
--- ranks must agree.
+-- only kernels named ncclKernel on streams above 0 (Q45 in docs/hta_differences.md). A run without profiler steps is
+-- one step. The clocks of the ranks must agree.
 --
 -- Title: The collective with the most uneven waits
 -- Shown: step, rank, late_ns, is_late, name, channel, dur, ts
@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO straggler_metric_v1(
 --   ts                BIGINT [ns]  Start of the kernel, relative to the run's first event.
 --   dur               BIGINT [ns]  Duration of the kernel.
 --   late_ns           BIGINT [ns]  Delay after the first rank's start in the step.
---   normalized_start  DOUBLE [1]   Start after the start of the first step, in mean step durations (HTA's metric).
+--   normalized_start  DOUBLE [1]   Start of the kernel relative to the start of the first step, as a multiple of the mean step duration (HTA's metric).
 --   is_long           BOOLEAN      Whether kernels of at least min_share were found; false if shorter kernels were used.
 --   is_late           BOOLEAN      Whether the rank is among the last num_candidates to start in the step, including ties.
 SELECT

@@ -1,9 +1,9 @@
 -- Stragglers: the verdict on each rank, its cost to the other ranks, its cause, and what to inspect.
 --
--- In a block of time, own work, exposed transfer and exposed wait have the same sum on every rank. A straggler has
--- more own work, and the other ranks wait for it. Each rank is compared, block by block, with its peers: the ranks of
--- its role and pipeline stage, or the ranks of its role to which collectives connect it. Ranks of different roles are
--- never compared. Blocks are steps, or equal windows if there are no steps.
+-- In a block of time, own work, exposed transfer and exposed wait add up to the same total on every rank. A straggler
+-- has more own work, and the other ranks wait for it. Each rank is compared, block by block, with its peers: the ranks
+-- of its role and pipeline stage, or the ranks of its role to which collectives connect it. Ranks of different roles
+-- are never compared. Blocks are steps, or equal windows if there are no steps.
 --
 -- - straggler: more own work than its peers, and its peers wait for it, both by at least min_pct. Chance produces a
 --   false straggler in 6 of 1,000 jobs.
@@ -40,18 +40,18 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown, or why the verdict none is uncertain.
 --   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.
 --   message             VARCHAR         Verdict and cause in one sentence; NULL for none and unknown, unless the rank has a slow link or a slow stage.
---   odds                DOUBLE [1]      Probability that any rank of the run looks like this by chance; NULL if unknown.
+--   odds                DOUBLE [1]      Probability that chance alone makes any rank of the run this late; NULL if unknown.
 --   late_step_count     BIGINT [count]  Number of steps in which the rank has more own work than its peers, by at least min_pct and three times the noise.
 --   step_count          BIGINT [count]  Number of compared steps, or of equal windows if the trace has no steps.
 --   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, slower transfer or unknown; NULL: not late.
 --   cause_share_pct     DOUBLE [%]      Share of the lateness that the cause explains; below 50 % the cause is unknown.
---   cause_ns            BIGINT [ns]     Additional time in the cause: compute, copies, idle time, or transfers of the link.
+--   cause_ns            BIGINT [ns]     Additional time due to the cause: in compute, copies, idle time or transfers of the link.
 --   subject             VARCHAR         Operator, kernel, annotation or link that differs most from the peers.
 --   subject_ns          BIGINT [ns]     Additional time in subject.
 --   kernel              VARCHAR         Kernel that differs most, if compute takes longer.
 --   slowdown            DOUBLE [1]      Duration of the rank's kernels relative to the same calls on its peers; for a slow link, duration of its transfers relative to other links.
 --   stage               INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
---   is_slow_stage       BOOLEAN         Whether the rank's stage has more own work than the other stages, by at least 5 % of the compared time, and they wait for it; NULL if unknown.
+--   is_slow_stage       BOOLEAN         Whether the rank's stage has more own work than the other stages, by at least 5 % of the compared time, and the other stages wait for it; NULL if unknown.
 --   stage_late_pct      DOUBLE [%]      Additional own work of the rank's stage compared with the median of the other stages, as a share of the compared time.
 --   stage_cost_pct      DOUBLE [%]      Additional wait of the other stages compared with the rank's stage, as a share of the compared time.
 --   late_ns             BIGINT [ns]     Additional own work of the rank, compared with the median of its peers.
@@ -59,7 +59,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   cost_ns             BIGINT [ns]     Median additional exposed wait of the rank's peers, compared with the rank's own wait.
 --   cost_pct            DOUBLE [%]      cost_ns as a share of the compared time.
 --   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
---   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the time of these other ranks.
+--   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the capture time, summed over the ranks that share a group with this rank.
 --   wait_ns             BIGINT [ns]     Time that the rank itself waits.
 --   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
 --   last_arrival_pct    DOUBLE [%]      last_arrival_count as a share of collective_count.

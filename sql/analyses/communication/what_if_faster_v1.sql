@@ -1,8 +1,9 @@
 -- Predicted step time with a faster kernel or class of kernels, largest saving first.
 --
--- All ranks are replayed on their dependency graph, as in `what_if`. A kernel saves nothing while its rank waits for
--- another rank or for its host. In a collective, only the transfer becomes faster, because ranks still wait for each
--- other. Classes are computation, communication and memory; kernels are the eight with the most time over all ranks.
+-- Predictions come from a replay of the dependency graph of all ranks, as in `what_if`. A kernel saves nothing while
+-- its rank waits for another rank or for its host. In a collective, only the transfer becomes faster, because ranks
+-- still wait for each other. Classes are computation, communication and memory; kernels are the eight kernels with the
+-- most time over all ranks.
 --
 -- A wait that compute always overlaps in the capture, such as a wait for a prefetch, is not visible in the trace. If
 -- kernels become so fast that such a wait is exposed, they save less than stated.
@@ -34,7 +35,7 @@ CREATE OR REPLACE MACRO what_if_faster_v1(
 --   saved_low_pct     DOUBLE [%]   Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
 --   saved_high_pct    DOUBLE [%]   Upper end of the saving's 95 % interval, as a share of recorded_ns.
 --   bound             VARCHAR      lower: a lower bound of the saving, because the saving is interpolated, the trace lost events, or no host wait is recorded; NULL: an estimate.
---   recorded_ns       BIGINT [ns]  Time from the start of the first step to the last end on a device, over all recordings.
+--   recorded_ns       BIGINT [ns]  Time from the start of the first step to the end of the last device operation, summed over all recordings.
 --   replayed_ns       BIGINT [ns]  recorded_ns with the faster kernels.
 --   saved_ns          BIGINT [ns]  Predicted saving.
 WITH

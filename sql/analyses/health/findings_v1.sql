@@ -1,6 +1,6 @@
 -- Problems with the data in the traces, the analyses that they limit, and how to fix them.
 --
--- severity: error (numbers are affected or data is lost), warning (an analysis is limited), note. value is the
+-- severity: error (numbers are affected or data is lost), warning (an analysis is limited) or note. value is the
 -- measurement that triggered the rule. rank is NULL if the finding applies to the whole run.
 --
 -- Title: What limits these numbers
@@ -15,15 +15,15 @@ CREATE OR REPLACE MACRO findings_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Report device operations without a launch above this share of all operations [%].
+    -- Report device operations without a launch if they exceed this share of all device operations [%].
     unlinked_above_pct DOUBLE := 1.0,
-    -- Report unrecorded device work from this share of the recording [%].
+    -- Report unrecorded device work if it takes at least this share of the recording [%].
     unrecorded_above_pct DOUBLE := 1.0,
-    -- Report time that may be either idle or earlier work from this share of the recording [%].
+    -- Report time that may be either idle or earlier work if it takes at least this share of the recording [%].
     undecided_above_pct DOUBLE := 10.0,
     -- Report the first step as a start-up transient if it is longer than this multiple of the median step.
     transient_above_ratio DOUBLE := 2.0,
-    -- Report differences between the start times of the ranks above this limit [ns].
+    -- Report start times of ranks that differ by more than this limit [ns].
     start_spread_above_ns BIGINT := 1000000000
 ) AS TABLE
 -- Columns:

@@ -1,6 +1,6 @@
--- Contents of each rank's trace: events by kind, linked device activity, steps, flaws.
+-- Contents of each rank's trace: events by kind, linked device activity, steps and flaws.
 --
--- These are counts only; see the findings analysis for their consequences.
+-- This analysis only counts and measures; see the findings analysis for the consequences of flaws.
 --
 -- Title: Contents of each trace
 -- Shown: rank, event_count, gpu_op_count, linked_pct, step_count, median_step_ns, lost_count, suspect_count, device_skew_ns
@@ -28,14 +28,14 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   linked_pct             DOUBLE [%]      Share of gpu_op_count whose launch is in the trace; NULL without device activity.
 --   communication_count    BIGINT [count]  Number of communication operations in gpu_op_count.
 --   with_shapes_pct        DOUBLE [%]      Share of host operators with input shapes; NULL without operators.
---   unmatched_pct          DOUBLE [%]      Share of GPU time whose class is a default, because no metadata, category or rule determines it; NULL without GPU time.
+--   unmatched_pct          DOUBLE [%]      Share of GPU time in operations with the default class, because no metadata, category or rule determines their class; NULL without GPU time.
 --   step_count             BIGINT [count]  Number of profiler steps.
 --   median_step_ns         BIGINT [ns]     Median step duration.
 --   lost_count             BIGINT [count]  Number of unreadable spans in the file.
 --   repaired_count         BIGINT [count]  Number of repaired events.
---   odd_argument_count     BIGINT [count]  Number of argument values that do not fit the type of their column, which is therefore NULL.
+--   odd_argument_count     BIGINT [count]  Number of argument values that do not fit the type of their column and are therefore stored as NULL.
 --   suspect_count          BIGINT [count]  Device operations with an impossible duration.
---   suspect_ns             BIGINT [ns]     Recorded duration of these operations; all analyses exclude it.
+--   suspect_ns             BIGINT [ns]     Total recorded duration of the operations in suspect_count, which all analyses exclude.
 --   offset_ns              BIGINT [ns]     Start of the rank, relative to the run's first event.
 --   device_skew_ns         BIGINT [ns]     Largest lead of a device clock over the host clock, estimated from launches and synchronizations; NULL if unknown.
 SELECT

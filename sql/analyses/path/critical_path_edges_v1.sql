@@ -2,18 +2,19 @@
 --
 -- - operator: time inside a host operator or call, or the duration of a device operation. If a device operation is
 --   still running when the next operation on its stream starts, the edge covers only the time until that start.
--- - dependency: order without a duration, between outermost operators of a thread, between a thread and the thread
---   that runs its backward pass, or between overlapping launches of two threads.
+-- - dependency: an ordering without a duration, between outermost operators of a thread, between a thread and the
+--   thread that runs its backward pass, or between overlapping launches of two threads.
 -- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle at that
 --   start.
--- - kernel_kernel_delay: otherwise, from the operation that ended last on the stream.
--- - sync_dependency: from a device operation to the call that waits for it, or to the operation after a wait on
---   another stream. The last part of a waiting call has no duration of its own, because it belongs to the awaited
+-- - kernel_kernel_delay: if the stream was busy at that start, from the end of the operation that ended last on the
+--   stream to the launched operation.
+-- - sync_dependency: from a device operation to the call that waits for it, or to the operation after a wait on another
+--   stream. The last part of a waiting call has no duration of its own, because this part counts toward the awaited
 --   operation.
 --
--- Synchronization records show which call waits for which operation. Most traces have none
--- (enable_cuda_sync_events=True). For these traces, waits are inferred. With infer_syncs := false, waits are omitted
--- as in HTA, so no path leads from the device back to the host.
+-- Synchronization records show which call waits for which operation. Most traces have no such records, because they
+-- require enable_cuda_sync_events=True. For these traces, waits are inferred. With infer_syncs := false, unrecorded
+-- waits are omitted as in HTA, so no path leads from the device back to the host.
 --
 -- The longest path over these edges is the critical path: hta-sql critical-path, or hta_sql.critical_path.
 --
@@ -35,14 +36,14 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
     -- Substring of the name of the host events that span the window, such as ProfilerStep; NULL or empty means the
     -- whole trace.
     annotation VARCHAR := NULL,
-    -- Index of the first of these events in time order, from 0.
+    -- Index of the event that starts the window, among the events that match annotation in time order, from 0.
     first_instance BIGINT := 0,
-    -- Index of the last of these events; NULL means only the first.
+    -- Index of the event that ends the window; NULL means the event that starts it.
     last_instance BIGINT := NULL,
     -- Substrings of the names of annotations and Python frames that load data; they become nodes. NULL means none.
     data_load_names VARCHAR[] := NULL,
-    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge; what-if
-    -- analyses need it.
+    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge; what-if analyses
+    -- need this dependency.
     include_launch_edges BOOLEAN := false,
     -- Whether to infer waits that are not recorded. A call is assumed to wait for the operation that ended last during
     -- the call, and a stream for the last operation of another stream that ended before its next operation started.

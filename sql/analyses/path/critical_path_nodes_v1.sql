@@ -1,11 +1,11 @@
 -- Nodes of the critical path graph: start and end of each host operator, call and device operation in a window.
 --
--- A node is a point in time. Node numbers are a topological order: every edge of critical_path_edges leads from a
--- lower to a higher number, even among simultaneous events. The window is the whole trace, or reaches from the start
--- of one event to the end of the same or a later event, both selected by name and index. It contains host events that
--- start in it and the device operations that they launch. A device operation without a launch in the window has no
--- node. Events of zero duration have two nodes at the same time. Device operations are placed on the host clock. If
--- the device clock differs (rank_health: device_skew_ns), its skew is subtracted, and no operation starts before its
+-- A node is a point in time. Node numbers are a topological order: every edge of critical_path_edges leads from a lower
+-- to a higher number, even among simultaneous events. The window is the whole trace, or reaches from the start of one
+-- event to the end of the same or a later event, both selected by name and index. The window contains the host events
+-- that start in it and the device operations that they launch. A device operation without a launch in the window has no
+-- node. Events of zero duration have two nodes at the same time. Device operations are placed on the host clock. If the
+-- device clock differs (rank_health: device_skew_ns), its skew is subtracted, and no operation starts before its
 -- launch.
 --
 -- Title: Nodes of the critical path
@@ -26,9 +26,9 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
     -- Substring of the name of the host events that span the window, such as ProfilerStep; NULL or empty means the
     -- whole trace.
     annotation VARCHAR := NULL,
-    -- Index of the first of these events in time order, from 0.
+    -- Index of the event that starts the window, among the events that match annotation in time order, from 0.
     first_instance BIGINT := 0,
-    -- Index of the last of these events; NULL means only the first.
+    -- Index of the event that ends the window; NULL means the event that starts it.
     last_instance BIGINT := NULL,
     -- Substrings of the names of annotations and Python frames that load data; they become nodes. NULL means none.
     data_load_names VARCHAR[] := NULL
@@ -47,7 +47,7 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
 --   dur          BIGINT [ns]      Duration of the event.
 --   pid          BIGINT           Process id of a host event.
 --   tid          BIGINT           Thread id of a host event.
---   parent_id    BIGINT           event_id of the innermost enclosing event of a host event.
+--   parent_id    BIGINT           event_id of the innermost event that encloses a host event.
 --   device       BIGINT           Device of a device operation.
 --   stream       BIGINT           Stream of a device operation.
 --   launch_id    BIGINT           event_id of the call that launched the device operation.

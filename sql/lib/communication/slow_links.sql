@@ -26,9 +26,9 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   collective   VARCHAR         Collective that is slow, or p2p.
 --   link_ranks   INTEGER[]       Ranks of the link.
 --   is_certain   BOOLEAN         Whether the verdict is certain, as for a straggler; otherwise the link is only suspected.
---   ratio        DOUBLE [1]      Duration of the link's transfers as a multiple of the median of the others.
+--   ratio        DOUBLE [1]      Duration of the link's transfers as a multiple of the median of the other links.
 --   window_ns    BIGINT [ns]     Length of the blocks that were compared.
---   late_ns      BIGINT [ns]     Time of the link's transfers beyond the median of the others.
+--   late_ns      BIGINT [ns]     Time that the link's transfers take beyond the median of the other links.
 --   cost_ns      BIGINT [ns]     late_ns, limited to the exposed transfer time of the link's ranks.
 --   odds         DOUBLE [1]      Probability that chance makes any link as slow as this one.
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.

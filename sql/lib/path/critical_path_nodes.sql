@@ -18,9 +18,9 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
     include_last_profiler_step,
     -- Substring of the name of the host events that span the window; NULL or empty means the whole trace.
     annotation,
-    -- Index of the first of these events in time order, from 0.
+    -- Index of the event that starts the window, among the events that match annotation in time order, from 0.
     first_instance,
-    -- Index of the last of these events; NULL means only the first.
+    -- Index of the event that ends the window; NULL means the event that starts it.
     last_instance,
     -- Substrings of the names of annotations and Python frames that load data; NULL means none.
     data_load_names

@@ -19,8 +19,8 @@ CREATE OR REPLACE MACRO lib.replayed_scenarios(
 --   recorded_ns       BIGINT [ns]     Total length of the recordings.
 --   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.
 --   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
---   rank_count        BIGINT [count]  Ranks that take part.
---   collective_count  BIGINT [count]  Collectives that these ranks share.
+--   rank_count        BIGINT [count]  Number of ranks that take part.
+--   collective_count  BIGINT [count]  Number of collectives that the ranks share.
 --   reason_code       VARCHAR         Code of the reason why there is no prediction.
 WITH
     _met AS MATERIALIZED (
