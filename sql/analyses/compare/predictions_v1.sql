@@ -8,7 +8,7 @@
 -- Shown: scenario, control_step_ns, predicted_step_ns, measured_step_ns, diff_ns, diff_pct, verdict, bound
 -- Status: stable
 -- Since: 0.1
--- Scope: runs; all ranks of both runs take part
+-- Scope: runs; all ranks of both runs are used
 -- Reference: none
 -- Needs: two runs in the store with profiler steps; the first one with GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO predictions_v1(

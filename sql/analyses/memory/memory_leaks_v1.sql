@@ -8,7 +8,7 @@
 -- Shown: rank, is_growing, growth_bytes, live_bytes, category, operator_name, frame, live_count, leaking_step_count
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; memory held at the end involves all steps
+-- Scope: runs, ranks; memory held at the end depends on all steps
 -- Reference: growth of memory_allocated over steps
 -- Needs: memory events (profile_memory=True); growth needs three profiler steps, and modules and frames need with_stack
 -- Report: table; at most 64 ranks; if memory_events
