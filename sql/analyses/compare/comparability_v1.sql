@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO comparability_v1(
 --   fact           VARCHAR     Name of the compared property.
 --   control_value  VARCHAR     Value of the control; NULL if not recorded.
 --   test_value     VARCHAR     Value of the test; NULL if not recorded.
---   verdict        VARCHAR     same, unknown (a side does not record it), limited (it explains a difference) or not comparable (the times cannot be compared).
+--   verdict        VARCHAR     same, unknown (not recorded for both), limited (may explain a difference) or not comparable (the times cannot be compared).
 WITH
     pair AS (
         FROM lib.compared_runs(runs)

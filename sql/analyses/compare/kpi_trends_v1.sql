@@ -1,19 +1,19 @@
 -- Key figures of each run compared with previous runs of the same job: regressions beyond the usual variation.
 --
--- A run is compared with earlier runs of the same job: same device model, number of ranks and tags. The baseline is the
--- median of the last baseline_runs earlier runs, and the noise is their median absolute deviation (MAD). A figure is a
--- regression if it is worse than the baseline by more than noise_factor times the noise and by more than
--- min_change_pct. min_change_pct is relative to the median or, for shares of the time, in percentage points. Runs are
--- ordered by the time of their first event, or of ingestion if the trace does not record the date. A lasting change
--- stops being a regression once some baseline runs include the change, because the variation of the baseline then
--- grows. With steady noise and the defaults, 3 of 1,000 figures are false alarms; with a baseline of only six runs, 11
--- of 1,000 are.
+-- A run is compared with earlier runs of the same job, that is, with the same device model, number of ranks and tags.
+-- The baseline is the median of the last baseline_runs earlier runs, and the noise is their median absolute deviation
+-- (MAD). A figure is a regression if it is worse than the baseline by more than noise_factor times the noise and by
+-- more than min_change_pct. min_change_pct is relative to the median or, for shares of the time, in percentage points.
+-- Runs are ordered by the time of their first event, or of ingestion if the trace does not record the date. A lasting
+-- change stops being a regression once some baseline runs include the change, because the variation of the baseline
+-- then grows. With steady noise and the defaults, 3 in 1,000 figures are false alarms (11 in 1,000 with a baseline of
+-- only six runs).
 --
--- Title: Key figures, run after run
+-- Title: Key figures across runs
 -- Shown: kpi, kpi_value, unit, baseline_median, diff_pct, is_regression, job, captured_at
 -- Status: stable
 -- Since: 0.1
--- Reference: kpis of the runs of a store, in the order of their captures
+-- Reference: the kpis analysis, applied to all runs in a store
 -- Needs: several runs; tags (ingest --tag) to distinguish jobs
 -- Materialized: never; a run is compared with earlier runs
 -- Report: of several runs

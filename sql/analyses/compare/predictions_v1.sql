@@ -1,14 +1,14 @@
 -- Predictions of the what_if analysis for one run, compared with the steps of a later run.
 --
--- A prediction was right if the later run differs only by the change of the scenario, and its step time is within the
--- interval of the prediction. The interval reflects the variation between steps. In both directions, it extends by at
--- least 1 % of the recorded step time and by at least 10 % of the saving.
+-- If the later run differs only by the change that the scenario describes, its step time should lie within the
+-- interval of the prediction. The interval reflects the variation between steps, but extends at least 1 % of the
+-- recorded step time and at least 10 % of the saving in both directions.
 --
 -- Title: Predictions against a later run
 -- Shown: scenario, control_step_ns, predicted_step_ns, measured_step_ns, diff_ns, diff_pct, verdict, bound
 -- Status: stable
 -- Since: 0.1
--- Scope: runs; all ranks of both runs take part
+-- Scope: runs; all ranks of both runs are used
 -- Reference: none
 -- Needs: two runs in the store with profiler steps; the first one with GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO predictions_v1(
@@ -25,11 +25,11 @@ CREATE OR REPLACE MACRO predictions_v1(
 --   predicted_low_ns    BIGINT [ns]  Lower end of the prediction's interval.
 --   predicted_high_ns   BIGINT [ns]  Upper end of the prediction's interval.
 --   measured_step_ns    BIGINT [ns]  Mean step time of the test.
---   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
+--   measured_noise_ns   BIGINT [ns]  Half the width of the 95 % confidence interval of measured_step_ns; NULL for a single step.
 --   diff_ns             BIGINT [ns]  Measured minus predicted step time.
 --   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
---   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below it or is above it.
---   bound               VARCHAR      lower: the saving is at least as large, so a faster test also counts as predicted; upper: the saving is at most as large, so a slower test also counts as predicted; NULL: an estimate.
+--   verdict             VARCHAR      as predicted (the measured and predicted intervals overlap), faster than predicted (the measured interval is lower) or slower than predicted (the measured interval is higher).
+--   bound               VARCHAR      lower: the saving may be larger, so a faster test also counts as predicted; upper: the saving may be smaller, so a slower test also counts as predicted; NULL: an estimate.
 WITH
     pair AS (
         FROM lib.compared_runs(runs)

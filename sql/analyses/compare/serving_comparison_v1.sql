@@ -1,20 +1,21 @@
 -- What changed between two runs of a serving engine at equal load: iteration time, tokens per second, idle time and kernels.
 --
 -- The first run is the control, the second the test. Iterations are compared only with iterations of the same phase at
--- about the same load. At the same load, the numbers of requests and new tokens and the context length of a request are
--- between the same powers of two in both runs, and their means differ by at most 10 % (context length: 25 %). A decode
--- is never compared with a prefill. The row of a phase is the mean over these loads, each weighted by its number of
--- iterations in the control, so a different mix of requests does not count as a change of the engine. The time of an
--- iteration is measured as in the serving analysis: from the end of the previous iteration on the device to the end of
--- the iteration, without unrecorded time. For a decode, this is the time per output token.
+-- about the same load. Loads are the same if the number of requests, the number of new tokens and the context length
+-- per request are between the same powers of two in both runs, and if their means differ by at most 10 % (context
+-- length: 25 %). A decode is never compared with a prefill. The row of a phase is the mean over the loads that both
+-- runs have, each weighted by its number of iterations in the control, so a different mix of requests does not count
+-- as a change in the engine. The time of an iteration is measured as in the serving analysis: from the end of the
+-- previous iteration on the device to the end of the iteration, without unrecorded time. For a decode, this is the
+-- time per output token.
 --
 -- Iterations are the samples for the noise; all ranks of an iteration are one sample because they wait for each other.
--- A difference counts if it is statistically significant and above 0.5 % of the iteration time, or 0.1 % for parts and
--- kernels. The confidence level is 99 %, and 99.9 % for parts and kernels because there are many. With only one
--- iteration in each run, noise is unknown: parts and kernels that differ by more than 1 % of the iteration time count,
--- and the verdict on the iteration is unknown. If the noise exceeds 2 % of the iteration time, or 1 % for parts and
--- kernels, the verdict on a difference within the noise is also unknown. Parts sum to the iteration. Kernels do not,
--- because overlapping kernels each count in full.
+-- A difference counts as a change if it is statistically significant and above 0.5 % of the iteration time, or 0.1 %
+-- for parts and kernels. The confidence level is 99 %, and 99.9 % for parts and kernels because there are many. With
+-- only one iteration in each run, noise is unknown: parts and kernels that differ by more than 1 % of the iteration
+-- time count as changes, and the verdict on the iteration is unknown. If the noise exceeds 2 % of the iteration time,
+-- or 1 % for parts and kernels, the verdict on a difference within the noise is also unknown. Parts sum to the
+-- iteration. Kernels do not, because overlapping kernels each count in full.
 --
 -- Title: What changed between two runs of a serving engine
 -- Shown: phase, level, subject, request_range, context_range, control_ns, test_ns, diff_pct, noise_pct, verdict
@@ -35,22 +36,22 @@ CREATE OR REPLACE MACRO serving_comparison_v1(
 --   phase                            VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   level                            VARCHAR         phase, load, part or kernel.
 --   subject                          VARCHAR         Part (between iterations, idle inside or busy) or name of the kernel; NULL for phases and loads.
---   request_range                    VARCHAR         Range of the number of requests, such as 8-15; NULL if unknown, and for levels other than load.
+--   request_range                    VARCHAR         Range of the number of requests, such as 8-15; NULL if unknown, or for levels other than load.
 --   token_range                      VARCHAR         Range of the number of new tokens.
 --   context_range                    VARCHAR         Range of the mean context length of a request.
 --   control_ns                       BIGINT [ns]     Mean time per iteration of the control; NULL without comparable iterations.
 --   test_ns                          BIGINT [ns]     Mean time per iteration of the test.
 --   diff_ns                          BIGINT [ns]     Test minus control.
 --   diff_pct                         DOUBLE [%]      diff_ns as a share of control_ns; NULL if that is 0.
---   noise_ns                         DOUBLE [ns]     Possible error of the difference by chance; NULL if no load has more than one iteration in either run.
+--   noise_ns                         DOUBLE [ns]     Largest difference that chance alone explains; NULL if no load has more than one iteration in either run.
 --   noise_pct                        DOUBLE [%]      noise_ns as a share of control_ns; tokens per second have the same relative noise.
 --   is_change                        BOOLEAN         Whether the difference is statistically significant and not small.
 --   verdict                          VARCHAR         slower, faster, longer, shorter (idle time), added, removed, unchanged, within noise, unknown (too few iterations or too much noise), other load, no common load, only in control or only in test.
---   control_input_tokens_per_s       DOUBLE [1/s]    Tokens processed per second of iteration time in the control; NULL for parts and kernels, and unless all iterations state the number of tokens.
+--   control_input_tokens_per_s       DOUBLE [1/s]    Tokens processed per second of iteration time in the control; NULL for parts and kernels, or if the number of tokens is missing for any iteration.
 --   test_input_tokens_per_s          DOUBLE [1/s]    Tokens processed per second of iteration time in the test.
 --   control_min_output_tokens_per_s  DOUBLE [1/s]    Minimum number of tokens generated per second of iteration time in the control.
 --   test_min_output_tokens_per_s     DOUBLE [1/s]    Minimum number of tokens generated per second of iteration time in the test.
---   control_iteration_count          BIGINT [count]  Number of iterations of the control; for phases, parts and kernels, only iterations at loads that both runs have, if there are any.
+--   control_iteration_count          BIGINT [count]  Number of iterations of the control; for phases, parts and kernels, only iterations at loads that both runs have, or all iterations if there is no such load.
 --   test_iteration_count             BIGINT [count]  Number of iterations of the test.
 WITH
     pair AS (
@@ -223,7 +224,7 @@ WITH
         SELECT s.*, NOT s.is_small AND CASE WHEN s.noise_ns IS NULL THEN NOT s.is_whole ELSE abs(s.difference) > s.noise_ns END AS differs
         FROM sized AS s
     ),
-    -- Tokens per iteration over all loads that both runs have.
+    -- Mean tokens per iteration, over all loads that both runs have.
     rates AS (
         SELECT
             w.phase,

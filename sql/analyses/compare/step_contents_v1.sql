@@ -1,17 +1,17 @@
--- Step time by part, operator, shapes and kernel: the rows by which two runs are compared.
+-- Step time by part, operator, shapes and kernel: the rows that the comparison analysis compares.
 --
--- Every nanosecond of a step is in exactly one row. Concurrent activity counts once, in the order computation,
--- transfer, wait, copies. Of concurrent operations of the same kind, the operation that started first gets the time
--- (device self time). Idle time is attributed to the operator that ends it. The device runs behind the host, so a step
--- contains all operations that it launched, whenever they run. Idle time counts from the start of the host step or the
--- end of the previous step on the device, whichever is later. It counts up to the end of the host step or of the last
--- operation, whichever is later.
+-- Every nanosecond of a step is in exactly one row. If different kinds of activity overlap, the time counts as
+-- computation, transfer, wait or copies, in this order of precedence. Among concurrent operations of the same kind,
+-- the operation that started first gets the time (device self time). Idle time is attributed to the operator that ends
+-- it. The device runs behind the host, so a step contains all operations that it launched, whenever they run. Idle
+-- time extends from the start of the host step or the end of the previous step on the device, whichever is later, to
+-- the end of the host step or of the last operation, whichever is later.
 --
 -- Operations launched outside steps, or without a launch in the trace, form the part `other`. The difference between
 -- the total and the duration of the host step is the part `lag`, which may be negative. The step_accounting analysis
 -- differs: it covers the activity between the start and end of the host step, regardless of the step that launched it.
--- Names omit the parts of a name that change from capture to capture. For a rank without device activity, the rows
--- contain host time: the self time of operators on the thread that runs the steps.
+-- Names omit fragments that change from capture to capture, such as addresses and hashes. For a rank without device
+-- activity, the rows contain host time: the self time of operators on the thread that runs the steps.
 --
 -- Title: Contents of each step
 -- Shown: rank, step, part, self_ns, op_count, operator, kernel, phase

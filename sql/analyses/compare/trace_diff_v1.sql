@@ -1,9 +1,9 @@
 -- Differences between two runs, steps or ranks by operation name, largest change in duration first.
 --
--- The first run is the control, the second the test. Ranks or steps of one run can be compared with others of the same
--- run. All requested ranks and steps of the control are summed, and likewise for the test, so choose the same number of
--- ranks and steps for both. Step numbers of two captures never correspond. ProfilerStep#3 of one run and ProfilerStep#8
--- of the other therefore share the row ProfilerStep, unless by_step_number separates them, as HTA does.
+-- The first run is the control, the second the test. Different ranks or steps of the same run can also be compared.
+-- All requested ranks and steps of the control are summed, and likewise for the test, so choose the same number of
+-- ranks and steps for both. Step numbers of two captures never correspond. ProfilerStep#3 of one run and
+-- ProfilerStep#8 of the other therefore share the row ProfilerStep, unless by_step_number separates them, as HTA does.
 --
 -- Title: Operations that differ
 -- Shown: name, change, diff_count, diff_sum_ns, diff_pct, control_sum_ns, test_sum_ns, category

@@ -1,9 +1,9 @@
--- The kernel sequences that calls of an operator launch most frequently.
+-- The kernel sequences that calls to an operator launch most frequently.
 --
 -- On each thread, the calls are the outermost operators, annotations, runtime calls and Python calls whose name
 -- contains operator_name. The sequence of a call consists of all operations that its thread launched during the call,
 -- ordered by their start on the device. Calls with the same name and sequence share a row. HTA considers only calls at
--- the smallest depth in the trace, so it misses calls of the same operator one level deeper (Q42).
+-- the smallest depth in the trace, so it misses calls to the same operator one level deeper (Q42).
 --
 -- Title: Frequent kernel sequences
 -- Shown: rank, device_sum_ns, occurrence_count, name, kernel_count, host_sum_ns, pattern

@@ -1,10 +1,10 @@
 -- Duration of each kernel, copy and memset by name, per rank and class.
 --
 -- Names are ordered by total duration within a rank and class. num_kernels limits the number of names that get a row
--- of their own. duration_ratio instead selects the longest names that together make up that share of the class's time;
--- num_kernels takes precedence. The remaining launches form one row "others", whose statistics are computed from the
--- launches themselves. HTA computes the statistics of this row from the sums of each name (Q21), and applies
--- duration_ratio as a quantile of cumulative sums (Q22).
+-- of their own. duration_ratio instead selects the names with the longest total duration that together make up this
+-- share of the class's time; num_kernels takes precedence. The remaining launches form one row "others", whose
+-- statistics are computed from the launches themselves. HTA computes the statistics of this row from per-name sums
+-- (Q21), and applies duration_ratio as a quantile of cumulative sums (Q22).
 --
 -- Title: Longest kernels of each rank
 -- Shown: rank, sum_ns, class_pct, name, kernel_count, mean_ns, class, max_ns

@@ -2,12 +2,12 @@
 --
 -- Unless stated otherwise, shares are relative to step time as the device sees it: a step lasts until the work
 -- launched in it has ended. A trace without steps counts as one step. Utilization is the share of time in which a
--- kernel runs; copies do not count. Estimated SM efficiency is, at each moment, the sum of blocks per multiprocessor
--- of the running kernels, or 100 % if there is at least one block per multiprocessor. It is a lower bound if some
--- launches do not record blocks per multiprocessor (sm_known_pct). Occupancy is a mean over kernel time; NCCL kernels
--- are recorded with 0. Use of tensor cores (AMD: matrix cores) is derived from kernel names (table
--- tensor_core_kernels). Known and unknown use are shares of kernel time. Memory peaks are as in memory_peaks and
--- include the last step.
+-- kernel runs; copies do not count. Estimated SM efficiency is, at each moment, the number of blocks per
+-- multiprocessor summed over the running kernels; one block or more counts as 100 %. The estimate is a lower bound if
+-- some launches do not record blocks per multiprocessor (sm_known_pct). Occupancy is a mean over kernel time; NCCL
+-- kernels are recorded with 0. Use of tensor cores (AMD: matrix cores) is derived from kernel names (table
+-- tensor_core_kernels). Time on tensor cores, and time with unknown tensor core use, are shares of kernel time. Memory
+-- peaks are as in memory_peaks and include the last step.
 --
 -- Title: Utilization of each GPU
 -- Shown: rank, device, utilization_pct, busy_pct, sm_efficiency_pct, occupancy_pct, tensor_core_pct, peak_allocated_bytes, peak_pct, device_name

@@ -2,8 +2,8 @@
 --
 -- A replay is one call that starts many operations. The operators, shapes and modules of these operations come from
 -- the capture of the graph, if the capture was ingested (hta-sql ingest --captures). In this case, operator_table,
--- roofline, modules and launching_operators include them. The row without a match_method contains operations without a
--- capture. Ranks without replays have no rows.
+-- roofline, modules and launching_operators include the replayed operations. The row without a match_method contains
+-- operations without a capture. Ranks without replays have no rows.
 --
 -- Title: Graph replays and their captures
 -- Shown: rank, total_ns, device_pct, match_method, replay_count, op_count, replayed_pct, graph_count
@@ -28,9 +28,9 @@ CREATE OR REPLACE MACRO graph_coverage_v1(
 --   rank          INTEGER         Rank of the process.
 --   match_method  VARCHAR         position: replay and graph have the same list of names; occurrence: the same names in a different order; alignment: names are missing or differ; count: the capture has no names; NULL: no capture explains the operation.
 --   graph_count   BIGINT [count]  Number of captured graphs; NULL without a match.
---   replay_count  BIGINT [count]  Number of replays that contain operations of the row.
---   op_count      BIGINT [count]  Number of device operations.
---   total_ns      BIGINT [ns]     Total duration of these operations.
+--   replay_count  BIGINT [count]  Number of replays that contain operations in the row.
+--   op_count      BIGINT [count]  Number of device operations in the row.
+--   total_ns      BIGINT [ns]     Total duration of the row's operations.
 --   replayed_pct  DOUBLE [%]      total_ns as a share of the time of all replayed operations.
 --   device_pct    DOUBLE [%]      total_ns as a share of the time of all device operations.
 WITH

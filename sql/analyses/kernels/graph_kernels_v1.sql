@@ -34,9 +34,9 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   rank           INTEGER         Rank of the process.
 --   graph_id       BIGINT          Id of the CUDA graph; NULL if not recorded.
 --   graph_node_id  BIGINT          Node of the graph; NULL if not recorded.
---   graph_number   BIGINT [1]      Number of the graph in its capture, as in graph_matches; this column and the next ones, up to module_path, are NULL without a capture.
---   node_number    BIGINT [1]      Position of the launch in that graph.
---   match_method   VARCHAR         How the operation was matched with the capture, as in graph_matches.
+--   graph_number   BIGINT [1]      Number of the graph in its capture, as in graph_matches; this column and the following columns, up to module_path, are NULL without a capture.
+--   node_number    BIGINT [1]      Position of the launch in the captured graph.
+--   match_method   VARCHAR         How the operation was matched to the capture, as in graph_matches.
 --   operator       VARCHAR         Operator that launched the operation during capture, without overload.
 --   module_path    VARCHAR         nn.Modules around the launch, outermost first, separated by /.
 --   kind           VARCHAR         Kind of operation: kernel, memcpy or memset.

@@ -1,9 +1,10 @@
--- Hardware counters of each kernel from PM sampling: time-weighted mean while the kernel runs.
+-- Hardware counters of each kernel from PM sampling: time-weighted means while the kernel runs.
 --
 -- A sample covers the time to the next sample of its device. The last sample, and a sample before a loss (the next
--- sample is more than 1.5 times the median interval away), cover the median interval. Every kernel that runs on the
--- device during a sample gets the value of the sample. Samples are usually longer than kernels; running_pct shows in
--- how much of the samples' time the kernel runs. Kernels of devices without samples have no rows.
+-- sample is more than 1.5 times the median interval away), are assumed to cover the median interval. Every kernel that
+-- runs on the device during a sample gets the value of the sample. Samples usually last longer than kernels;
+-- running_pct is the share of the samples' duration during which the kernel runs. Kernels on devices without samples
+-- have no rows.
 --
 -- Title: Hardware counters of kernels
 -- Shown: rank, busy_ns, short_name, counter, mean_value, sampled_pct, running_pct, device
@@ -37,7 +38,7 @@ CREATE OR REPLACE MACRO kernel_counters_v1(
 --   kernel_count  BIGINT [count]  Number of launches.
 --   busy_ns       BIGINT [ns]     Time with at least one of the launches running.
 --   sampled_pct   DOUBLE [%]      Share of busy_ns that samples cover; NULL if busy_ns is 0.
---   running_pct   DOUBLE [%]      Share of the samples' time in which the kernel runs; if low, mean_value mostly describes other work. NULL without samples.
+--   running_pct   DOUBLE [%]      Share of the samples' duration during which the kernel runs; if low, mean_value mostly describes other work. NULL without samples.
 WITH
     sampled AS MATERIALIZED (
         SELECT c.run, c.rank, c.span, c.device, c.ts, c.name AS counter, c.value
@@ -60,7 +61,7 @@ WITH
         FROM distances AS d
         GROUP BY d.run, d.rank, d.span, d.device
     ),
-    -- The length of a single sample is unknown.
+    -- A single sample is excluded, because its length is unknown.
     samples AS MATERIALIZED (
         SELECT
             d.run, d.rank, d.device, d.ts,

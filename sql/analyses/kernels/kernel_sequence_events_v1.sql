@@ -1,13 +1,13 @@
 -- Every event that belongs to the most frequent kernel sequences of an operator.
 --
 -- The sequences are the top_k most frequent sequences of each rank, as in frequent_kernel_sequences. The events of a
--- sequence are its calls, all events inside the calls on the same thread, and the device operations that these
+-- sequence are its calls, all events inside the calls on the same thread, and the device operations that these events
 -- launched. An event belongs to at most one call.
 --
 -- Title: Events of frequent kernel sequences
 -- Status: stable
 -- Since: 0.1
--- Reference: HTA get_frequent_cuda_kernel_sequences, the trace written by it
+-- Reference: HTA get_frequent_cuda_kernel_sequences, and the trace that it writes
 -- Needs: operators, annotations or calls named like operator_name (aten:: by default), each of which launches min_pattern_len or more kernels and copies (3 by default)
 CREATE OR REPLACE MACRO kernel_sequence_events_v1(
     -- Runs to include; NULL means every run.

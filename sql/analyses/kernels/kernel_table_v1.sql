@@ -1,12 +1,13 @@
 -- Every kernel by name: launches, time, blocks per multiprocessor, occupancy, tensor cores, duration histogram.
 --
 -- by_operator, by_grid, by_block, by_registers and by_shared_memory split a kernel into one row per launching operator
--- or launch configuration. Mean blocks and occupancy are weighted by duration, over the launches with a recorded value
--- (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table tensor_core_kernels).
--- Communication kernels are included; copies and memsets are not. The source columns are filled for kernels that
--- torch.compile or AOTInductor generated, if the trace or Inductor's files next to it contain the sources.
+-- or launch configuration. Mean blocks and occupancy are weighted by duration, over the launches for which they are
+-- recorded (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table
+-- tensor_core_kernels). Communication kernels are included; copies and memsets are not. The source columns are filled
+-- for kernels that torch.compile or AOTInductor generated, if the trace or Inductor's files next to it contain the
+-- sources.
 --
--- Title: Kernels that cost most
+-- Title: Most expensive kernels
 -- Shown: rank, sum_ns, kernel_pct, kernel_count, short_name, op_name, mean_ns, uses_tensor_cores, occupancy_pct
 -- Status: stable
 -- Since: 0.1
@@ -55,7 +56,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   blocks_per_sm_count         DOUBLE [count]  Mean blocks per multiprocessor; NULL if not recorded.
 --   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is recorded; NULL if sum_ns is 0.
---   under_1us_count             BIGINT [count]  Launches shorter than 1 us. The six counts sum to kernel_count.
+--   under_1us_count             BIGINT [count]  Launches shorter than 1 us. The six histogram counts sum to kernel_count.
 --   from_1us_count              BIGINT [count]  Launches of at least 1 us and less than 10 us.
 --   from_10us_count             BIGINT [count]  Launches of at least 10 us and less than 100 us.
 --   from_100us_count            BIGINT [count]  Launches of at least 100 us and less than 1 ms.

@@ -1,7 +1,7 @@
 -- The longest kernels of a run, and how their time differs between its ranks.
 --
 -- Names are ordered by total duration over all ranks, within their class. A rank that never ran the kernel counts as
--- 0, both in the mean and for the lowest total. If ranks tie, the lowest rank is reported.
+-- 0, both in the mean and in the lowest total. If ranks tie, the lowest rank number is reported.
 --
 -- Title: Longest kernels across ranks
 -- Shown: sum_ns, class_pct, name, spread_pct, max_rank, max_rank_ns, mean_rank_ns, min_rank

@@ -1,11 +1,11 @@
--- Each occurrence of an operator or kernel, compared between ranks: slow on one rank, or everywhere.
+-- Each occurrence of an operator or kernel, compared across ranks: slow on one rank, or on all.
 --
 -- The k-th occurrence in a step on one rank is compared with the k-th in the same step on the other ranks. Occurrences
 -- outside steps, or launched before the capture began, are excluded. A rank is slow if its mean over all occurrences
--- is 3.5 or more standard deviations above the other ranks. An occurrence is slow everywhere if its median over the
--- ranks is equally far above the other occurrences. The standard deviation is estimated from the median absolute
--- deviation, and is at least 1 % of the median. Comparisons need at least three ranks or occurrences. A collective
--- lasts until its last rank arrives (collective_waits). Times are on the clock shared by all ranks.
+-- is 3.5 or more standard deviations above the median of the ranks. An occurrence is slow everywhere if its median
+-- over the ranks is as far above the median of the occurrences. The standard deviation is estimated from the median
+-- absolute deviation, and is at least 1 % of the median. Comparisons need at least three ranks or occurrences. A
+-- collective lasts until its last rank arrives (collective_waits). Times are on the clock shared by all ranks.
 --
 -- Title: The same operator on all ranks
 -- Shown: name, rank, dur_ns, median_dur_ns, rank_z, verdict, step, side
@@ -26,27 +26,27 @@ CREATE OR REPLACE MACRO operator_across_ranks_v1(
     -- Name of an operator, annotation, call or kernel, full or shortened; NULL means the kernels with the longest
     -- total time.
     op_name VARCHAR := NULL,
-    -- Number of names per run, by longest total time over all ranks; NULL means every name.
+    -- Number of names to show per run, longest total time over all ranks first; NULL means every name.
     num_names BIGINT := 3,
-    -- Number of occurrences per name to show, from the first; NULL means all.
+    -- Number of occurrences to show per name, starting with the first; NULL means all.
     num_occurrences BIGINT := 20
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   side           VARCHAR         Side on which it runs: host or device.
+--   side           VARCHAR         Side on which the operation runs: host or device.
 --   name           VARCHAR         Name of the operator or kernel.
 --   position       BIGINT [1]      Position among the shown occurrences of the name, from 1.
 --   step           BIGINT          Profiler step; NULL outside steps.
---   occurrence     BIGINT [1]      Position among the occurrences of the name in the step on the rank, from 1.
+--   occurrence     BIGINT [1]      Position among the rank's occurrences of the name in the step, from 1.
 --   rank           INTEGER         Rank of the process.
 --   event_id       BIGINT          Position of the event in traceEvents.
 --   start_ns       BIGINT [ns]     Start on the clock shared by all ranks.
 --   dur_ns         BIGINT [ns]     Duration.
 --   rank_count     BIGINT [count]  Number of ranks with this occurrence.
---   median_dur_ns  DOUBLE [ns]     Median duration over these ranks.
+--   median_dur_ns  DOUBLE [ns]     Median duration of the occurrence over all ranks that have it.
 --   rank_mean_ns   DOUBLE [ns]     Mean duration of all occurrences on the rank.
---   rank_z         DOUBLE [1]      Distance of rank_mean_ns from the other ranks, in standard deviations; NULL for fewer than three ranks.
---   occurrence_z   DOUBLE [1]      Distance of median_dur_ns from the other occurrences, in standard deviations; NULL for fewer than three occurrences.
+--   rank_z         DOUBLE [1]      Distance of rank_mean_ns from the median of the ranks, in standard deviations; NULL for fewer than three ranks.
+--   occurrence_z   DOUBLE [1]      Distance of median_dur_ns from the median of the occurrences, in standard deviations; NULL for fewer than three occurrences.
 --   verdict        VARCHAR         slow rank, slow everywhere or as usual; NULL if ranks cannot be compared.
 WITH
     candidates AS (

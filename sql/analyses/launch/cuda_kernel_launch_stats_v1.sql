@@ -1,8 +1,8 @@
 -- Host time, device time and launch delay of every launched operation.
 --
--- Every runtime or driver call that launches work counts, whatever its name and vendor; operations are matched by
--- correlation id. A graph launch has one row per kernel of the graph. The delay is the time from the end of the call
--- to the start of the operation, or 0 if the operation starts before the call returns.
+-- Every runtime or driver call that launches work is included, regardless of name and vendor; operations are matched
+-- by correlation id. A graph launch has one row per kernel of the graph. The delay is the time from the end of the
+-- call to the start of the operation, or 0 if the operation starts before the call returns.
 --
 -- Title: Every launch with its kernel
 -- Shown: rank, name, launch_delay_ns, cpu_dur_ns, gpu_dur_ns, launch_name, stream

@@ -1,6 +1,6 @@
 -- Histograms of kernel duration, launch call duration and launch delay.
 --
--- The launches are the same as in cuda_kernel_launch_stats, over all requested ranks together. Bin edges are round
+-- The launches are the same as in cuda_kernel_launch_stats, combined over all requested ranks. Bin edges are round
 -- numbers, six per decade (1, 1.5, 2, 3, 5, 7); the first bin is from 0 to 1 ns. An outlier is a kernel shorter than
 -- its launch call, a call longer than runtime_cutoff_ns, or a delay longer than launch_delay_cutoff_ns. Empty bins
 -- have no row.
@@ -8,7 +8,7 @@
 -- Title: Launch durations and delays
 -- Status: stable
 -- Since: 0.1
--- Reference: HTA get_cuda_kernel_launch_stats, its three histograms
+-- Reference: HTA get_cuda_kernel_launch_stats, the three histograms
 -- Needs: GPU activity and runtime calls
 -- Report: chart
 CREATE OR REPLACE MACRO launch_histograms_v1(

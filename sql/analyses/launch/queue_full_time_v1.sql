@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO queue_full_time_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Queue length from which a queue counts as full [operations].
+    -- Minimum length at which a queue counts as full [operations].
     max_queue_length BIGINT := 1022
 ) AS TABLE
 -- Columns:

@@ -1,9 +1,9 @@
 -- Launch queue length of each device stream over time: one row per change.
 --
--- A launch adds its operations to the queue at the start of the call, whatever its name and vendor; a graph launch
--- adds all operations of the graph. An operation leaves the queue when it starts on the device. Changes in the same
--- nanosecond form one row, or none if they cancel out. An operation that appears to start before its launch, because
--- of clock error, never waited. Operations without a launch in the trace are not counted.
+-- Every launch call, regardless of name and vendor, adds its operations to the queue when the call starts; a graph
+-- launch adds all operations of the graph. An operation leaves the queue when it starts on the device. Changes in the
+-- same nanosecond form one row, or none if they cancel out. An operation that appears to start before its launch
+-- because of clock error is treated as never queued. Operations without a launch in the trace are not counted.
 --
 -- Title: Launch queue length over time
 -- Shown: rank, stream, ts, dur, queue_length

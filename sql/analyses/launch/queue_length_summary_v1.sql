@@ -1,7 +1,7 @@
 -- Launch queue length of each device stream: distribution over changes, and mean over time.
 --
 -- The distribution columns match HTA: they describe the values at the changes, regardless of how long each value
--- lasts. time_mean weights each value by its duration, so a burst of launches does not dominate it.
+-- lasts. time_mean weights each value by its duration, so a burst of launches does not dominate the mean.
 --
 -- Title: Launch queue length
 -- Shown: rank, stream, op_count, time_mean, p50_length, max_length, waiting_ns, span_ns

@@ -1,9 +1,9 @@
 -- Memory in use at the peak of each device, by category and by the operator and module that allocated it.
 --
 -- The bytes of a device sum exactly to its peak_allocated_bytes in memory_peaks. Blocks allocated before the recording
--- are known individually only if they are freed in it. All others are combined in one row (held before and never
--- freed); usually, these are parameters and optimizer state. If the profiler lost events, the missing bytes form
--- another row (lost). memory_allocations defines the categories.
+-- are known individually only if they are freed during the recording. All other blocks from before the recording are
+-- combined in one row (held before and never freed); they are usually parameters and optimizer state. If the profiler
+-- lost events, the missing bytes form a separate row (lost). See memory_allocations for the categories.
 --
 -- Title: Memory in use at the peak
 -- Shown: rank, bytes, peak_pct, category, operator_name, frame, block_count, module, state
@@ -35,11 +35,11 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators, or if the allocation is not in the trace.
 --   module         VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
 --   frame          VARCHAR         Innermost Python frame that encloses the allocation or, in the backward pass, the forward operator, and that does not match hidden; NULL if there is none or it is unknown.
---   block_count    BIGINT [count]  Number of blocks; NULL for memory never freed or lost.
+--   block_count    BIGINT [count]  Number of blocks; NULL if state is lost, or held before and never freed.
 --   bytes          BIGINT [bytes]  Bytes in use; negative only for lost.
 --   peak_pct       DOUBLE [%]      bytes as a share of the peak.
 --   oldest_ns      BIGINT [ns]     Age of the oldest block at the peak; NULL if its allocation is not in the trace.
---   event_id       BIGINT          event_id of the largest block's allocation, otherwise of its free; NULL without blocks.
+--   event_id       BIGINT          event_id of the largest block's allocation, or of its free if the allocation is not in the trace; NULL without blocks.
 --   peak_ts        BIGINT [ns]     Time of the peak, relative to the run's first event.
 WITH
     peaks AS MATERIALIZED (

@@ -3,7 +3,8 @@
 --
 -- A free belongs to the previous allocation at its address. state shows whether a block was allocated or freed outside
 -- the recording. Inconsistent blocks (two allocations or two frees in a row at one address, or a free of a different
--- size) are suspect: events in between were lost, and nothing is guessed. Each memory event is in exactly one row.
+-- size) are suspect: some events were lost, and missing values are not guessed. Each memory event is in exactly one
+-- row.
 --
 -- Categories use the terms of torch, but are derived from the surrounding calls, not from the tensors:
 --
@@ -11,7 +12,7 @@
 -- - temporary: freed before the outermost operator around the allocation ended. In the backward pass, freed before
 --   the operator in operator_name ended; in the optimizer, freed within the same optimizer step.
 -- - input: allocated by a data loader.
--- - optimizer state: allocated in the optimizer step and outlives it.
+-- - optimizer state: allocated in the optimizer step and not freed in it.
 -- - autograd: allocated and freed in the backward pass.
 -- - gradient: allocated in the backward pass and not freed in it.
 -- - activation: freed in the backward pass, or allocated in an nn.Module call and freed outside operators.

@@ -1,8 +1,8 @@
 -- Bandwidth of copies and memsets over time, by kind: one row per change.
 --
--- The bandwidth is the sum over concurrent copies on all streams of a device, in whole bytes per second. It is
--- therefore exactly 0 while nothing runs (HTA adds doubles, Q35). The bandwidth recorded by some profilers is off by a
--- constant factor; computed_gbps is bytes / duration for comparison. Memory traffic of kernels is not included.
+-- The bandwidth is the sum over concurrent copies on all streams of a device, in whole bytes per second. The bandwidth
+-- is therefore exactly 0 while no copy runs (HTA adds doubles, Q35). The bandwidth recorded by some profilers is off
+-- by a constant factor; computed_gbps is bytes / duration for comparison. Memory traffic of kernels is not included.
 --
 -- Title: Copy bandwidth over time
 -- Shown: rank, name, ts, dur, bandwidth_gbps, running_count

@@ -32,13 +32,13 @@ CREATE OR REPLACE MACRO memory_bandwidth_summary_v1(
 --   total_bytes         BIGINT [bytes]  Total bytes of the copies with a recorded size; NULL if there are none.
 --   busy_ns             BIGINT [ns]     Time with at least one copy running.
 --   point_count         BIGINT [count]  Number of non-zero values of the recorded bandwidth.
---   mean_gbps           DOUBLE [GB/s]   Mean of these values; NULL if no bandwidth is recorded.
---   std_gbps            DOUBLE [GB/s]   Sample standard deviation of these values; NULL for a single value.
---   min_gbps            DOUBLE [GB/s]   Smallest of these values.
---   p25_gbps            DOUBLE [GB/s]   First quartile of these values, interpolated.
---   p50_gbps            DOUBLE [GB/s]   Median of these values.
---   p75_gbps            DOUBLE [GB/s]   Third quartile of these values, interpolated.
---   max_gbps            DOUBLE [GB/s]   Largest of these values.
+--   mean_gbps           DOUBLE [GB/s]   Mean of the non-zero values; NULL if no bandwidth is recorded.
+--   std_gbps            DOUBLE [GB/s]   Sample standard deviation of the non-zero values; NULL for a single value.
+--   min_gbps            DOUBLE [GB/s]   Smallest of the non-zero values.
+--   p25_gbps            DOUBLE [GB/s]   First quartile of the non-zero values, interpolated.
+--   p50_gbps            DOUBLE [GB/s]   Median of the non-zero values.
+--   p75_gbps            DOUBLE [GB/s]   Third quartile of the non-zero values, interpolated.
+--   max_gbps            DOUBLE [GB/s]   Largest of the non-zero values.
 --   time_mean_gbps      DOUBLE [GB/s]   Mean recorded bandwidth over busy_ns.
 --   computed_mean_gbps  DOUBLE [GB/s]   Mean of bytes / duration over busy_ns.
 WITH

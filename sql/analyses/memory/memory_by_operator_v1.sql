@@ -2,9 +2,9 @@
 --
 -- Self columns cover memory activity of the operator itself on its thread, outside the operators that it called; the
 -- other columns include called operators. If an operator calls an operator of the same name, the row includes both
--- totals. Activity outside operators, such as Python releasing a tensor, is in a row without a name. Including this
--- row, and over all steps, self_increase_bytes of a device sums to end_bytes - before_bytes of memory_peaks. Operators
--- without memory activity on a device have no row for the device.
+-- totals. Activity outside operators, such as Python releasing a tensor, is in a row without a name. Over all steps
+-- and all rows of a device, including the row without a name, self_increase_bytes sums to end_bytes - before_bytes in
+-- memory_peaks. Operators without memory activity on a device have no row for that device.
 --
 -- Title: Memory allocated by operators
 -- Shown: rank, self_increase_bytes, self_allocated_bytes, operator_name, module, call_count, increase_bytes

@@ -2,7 +2,7 @@
 --
 -- Each point is a recorded event; its totals hold until the next event. If there are more than max_points events, each
 -- time slice keeps its first and last event, its lowest and highest allocated total, and its highest reserved total.
--- The peak of memory_peaks is therefore always included.
+-- The peak in memory_peaks is therefore always included.
 --
 -- Title: Memory over time
 -- Shown: rank, ts, step, allocated_bytes, reserved_bytes, is_peak, capacity_bytes

@@ -1,16 +1,16 @@
--- Memory allocated in the recording and not freed at its end, by the code that allocated it; growing memory first.
+-- Memory allocated during the recording and not freed by its end, by the code that allocated it; growing memory first.
 --
--- Memory that is allocated once and never freed, such as optimizer state, is not a leak. Memory that every step leaves behind
--- is a leak (is_growing). The last step is excluded, because the next step may free its blocks. A block of any other
--- step has outlived the whole last step. A cache that is still filling looks like a leak.
+-- Memory that is allocated once and never freed, such as optimizer state, is not a leak. Memory that every step leaves
+-- behind is a leak (is_growing). The last step is excluded, because the next step may free its blocks. Blocks from any
+-- earlier step have outlived the whole last step. A cache that is still filling looks like a leak.
 --
 -- Title: Memory not freed at the end
 -- Shown: rank, is_growing, growth_bytes, live_bytes, category, operator_name, frame, live_count, leaking_step_count
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; memory held at the end involves all steps
+-- Scope: runs, ranks; memory held at the end depends on all steps
 -- Reference: growth of memory_allocated over steps
--- Needs: memory events (profile_memory=True); growth needs three profiler steps, modules and frames with_stack
+-- Needs: memory events (profile_memory=True); growth needs three profiler steps, and modules and frames need with_stack
 -- Report: table; at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO memory_leaks_v1(
     -- Runs to include; NULL means every run.
@@ -30,13 +30,13 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 --   module              VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
 --   frame               VARCHAR         Innermost Python frame that encloses the allocation or, in the backward pass, the forward operator, and that does not match hidden; NULL if there is none or it is unknown.
 --   category            VARCHAR         optimizer state, gradient and so on, as in memory_allocations; NULL if unknown.
---   is_growing          BOOLEAN         Whether blocks of every step except the last are still held; NULL for fewer than two such steps.
---   growth_bytes        BIGINT [bytes]  Least memory still held from any of these steps; NULL unless is_growing is true.
+--   is_growing          BOOLEAN         Whether every step, not counting the last one, allocated blocks that are still held; NULL for fewer than two such steps.
+--   growth_bytes        BIGINT [bytes]  Memory still held per step: the minimum over all steps except the last; NULL unless is_growing is true.
 --   live_count          BIGINT [count]  Number of blocks held at the end.
 --   live_bytes          BIGINT [bytes]  Total size of these blocks.
 --   leaking_step_count  BIGINT [count]  Number of steps, except the last, with blocks still held.
 --   step_count          BIGINT [count]  Number of steps of the rank, except the last.
---   first_step          BIGINT          First step, possibly the last, whose blocks are still held; NULL if all are from outside steps.
+--   first_step          BIGINT          First step with blocks still held, including the last step; NULL if all blocks are from outside steps.
 --   event_id            BIGINT          event_id of the first allocation.
 WITH
     held AS MATERIALIZED (

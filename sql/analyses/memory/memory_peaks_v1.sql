@@ -2,7 +2,7 @@
 --
 -- The values are the totals that torch's allocators recorded with each allocation and free; nothing is summed up.
 -- Reserved memory is the memory that the caching allocator took from the driver; allocated memory is the part used by
--- tensors. Their difference is reported in two ways. unused_bytes is memory that was never needed at any time, so
+-- tensors. Their difference is reported in two ways. unused_bytes is reserved memory that was never needed, so
 -- different allocator settings might save it. fragmentation_bytes is memory that was unused when the allocator had to
 -- reserve more, because no free segment was large enough; it includes the unused part of the new segment. Device
 -- totals include memory allocated before the recording. Host totals start with the first recording of the process.

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO snapshot_curve_v1(
 --   rank             INTEGER         Rank of the process.
 --   device           BIGINT          Device number.
 --   event_id         BIGINT          event_id of the allocator event; NULL for the beginning of the history.
---   time_ns          BIGINT [ns]     Unix time of the event; NULL in early versions of torch.
+--   time_ns          BIGINT [ns]     Unix time of the event; NULL in snapshots of early versions of torch.
 --   allocated_bytes  BIGINT [bytes]  Memory in use after the event.
 --   recorded_bytes   BIGINT [bytes]  Part of allocated_bytes whose allocation is in the history.
 --   is_peak          BOOLEAN         Whether this is the first event with the most memory in use.

@@ -1,7 +1,7 @@
 -- Difference between the memory of two snapshots by category and stack, largest change first.
 --
--- The first run is the control, the second the test; the default is the two runs that end first. Several snapshots of
--- one rank in a folder are separate runs. Two stacks are the same if their folded stacks are equal.
+-- The first run is the control, the second the test; the default is the two runs that end first. Multiple snapshots of
+-- one rank in a folder are separate runs. Two stacks are the same if their folded forms are equal.
 --
 -- Title: Memory of two snapshots
 -- Shown: rank, diff_bytes, diff_count, category, frame, control_run, control_bytes, test_run, test_bytes, device

@@ -1,8 +1,9 @@
 -- Memory allocated in a span of the history and still in use at the end, by stack; growing stacks first.
 --
--- The span is divided into parts with equal numbers of allocations. A stack is growing if blocks of every part except
--- the last are still in use: a leak, or a cache that is still filling. The last part does not count, because its
--- blocks may be freed next. Choose a span without the first steps, which allocate permanent memory.
+-- The span is divided into parts with equal numbers of allocations. A stack is growing if every part, not counting the
+-- last one, has blocks from the stack that are still in use. Such a stack is a leak, or a cache that is still filling.
+-- The last part is ignored, because its blocks may be freed next. Choose a span without the first steps, which
+-- allocate permanent memory.
 --
 -- Title: Memory that grows in the snapshot
 -- Shown: rank, is_growing, live_bytes, live_count, category, frame, leaving_part_count, device
@@ -17,9 +18,9 @@ CREATE OR REPLACE MACRO snapshot_leaks_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Unix time [ns] from which allocations count; NULL means from the beginning.
+    -- Include allocations from this Unix time on [ns]; NULL means from the beginning.
     from_ns BIGINT := NULL,
-    -- Unix time [ns] until which allocations count; NULL means until the end.
+    -- Include allocations before this Unix time [ns]; NULL means until the end.
     until_ns BIGINT := NULL,
     -- Number of parts into which the span is divided.
     part_count BIGINT := 5
@@ -29,7 +30,7 @@ CREATE OR REPLACE MACRO snapshot_leaks_v1(
 --   rank                INTEGER         Rank of the process.
 --   device              BIGINT          Device number.
 --   category            VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   is_growing          BOOLEAN         Whether blocks of every part of the span except the last are in use at the end; NULL for fewer than two such parts.
+--   is_growing          BOOLEAN         Whether every part of the span, not counting the last one, has blocks in use at the end; NULL for fewer than two such parts.
 --   live_count          BIGINT [count]  Number of blocks that were allocated in the span and are in use at the end.
 --   live_bytes          BIGINT [bytes]  Total size of these blocks.
 --   leaving_part_count  BIGINT [count]  Number of parts of the span, except the last, with blocks in use at the end.

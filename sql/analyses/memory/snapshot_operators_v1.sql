@@ -1,4 +1,4 @@
--- Allocations of memory snapshots by the operator, module and step that made them, from the trace of the same rank.
+-- Allocations in memory snapshots by operator, module and step, as found in the trace of the same rank.
 --
 -- The snapshot and the trace of a rank must be in one run: ingest both from one folder. Only allocations during the
 -- trace count. They are joined by time if the trace has Unix times that overlap the snapshot, and otherwise by the
@@ -10,7 +10,7 @@
 -- Shown: rank, bytes, allocation_count, operator_name, module, step, match_rate, matched_by
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; the column step contains the steps
+-- Scope: runs, ranks; the step column contains the steps
 -- Reference: none
 -- Needs: memory snapshots with their history, and the trace of the same rank
 -- Report: table; at most 16 ranks; if snapshot_events
@@ -19,9 +19,9 @@ CREATE OR REPLACE MACRO snapshot_operators_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Maximum time between an allocation and its memory event if the clocks are shared [ns].
+    -- Maximum time between an allocation and its memory event on a shared clock [ns].
     tolerance_ns BIGINT := 1000000,
-    -- Minimum number of consecutive allocations to align if the clocks are not shared.
+    -- Minimum number of consecutive allocations to align without a shared clock.
     least_run BIGINT := 4
 ) AS TABLE
 -- Columns:
@@ -31,9 +31,9 @@ CREATE OR REPLACE MACRO snapshot_operators_v1(
 --   step              BIGINT          Profiler step; NULL outside steps.
 --   operator_name     VARCHAR         Innermost operator that does more than allocate; NULL outside operators.
 --   module            VARCHAR         nn.Module call of the allocation or, in the backward pass, of the forward operator; NULL if none or unknown.
---   matched_by        VARCHAR         address and time, time, or sequence; NULL if not joined.
+--   matched_by        VARCHAR         How the allocations were joined: by address and time, by time only, or by sequence; NULL if not joined.
 --   allocation_count  BIGINT [count]  Number of allocations.
---   bytes             BIGINT [bytes]  Requested size of these allocations.
+--   bytes             BIGINT [bytes]  Total requested size of the allocations.
 --   match_rate        DOUBLE [1]       Share of the device's allocations during the trace that were joined.
 WITH
     matches AS MATERIALIZED (

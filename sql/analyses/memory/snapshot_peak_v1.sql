@@ -1,7 +1,7 @@
 -- Memory in use at the last out-of-memory error and at the peak, by category and stack, largest first.
 --
--- Blocks that were allocated before the history begins have a stack only if the snapshot still contains them. The rules of
--- snapshot_categories assign stacks to categories; stacks that match no rule are unknown.
+-- Blocks that were allocated before the history begins have a stack only if the snapshot still contains them. The
+-- rules of snapshot_categories assign stacks to categories; stacks that match no rule have the category unknown.
 --
 -- Title: What was in use at the peak and out of memory
 -- Shown: rank, moment, bytes, share_pct, category, category_pct, frame, failed_bytes, block_count

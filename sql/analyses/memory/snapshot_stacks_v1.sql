@@ -1,4 +1,4 @@
--- Blocks of memory snapshots by the stack that allocated them: in use, waiting or free when the snapshot was written.
+-- Blocks of memory snapshots by the stack that allocated them: in use, waiting for another stream, or free.
 --
 -- Rounding is the memory that the allocator added to the requested sizes. In some versions of torch, free blocks have
 -- the stack of their last use.

@@ -1,9 +1,9 @@
 -- Memory of each device in a memory snapshot: reserved, allocated and free, with the peak of the history.
 --
--- Reserved memory is the sum of segments: allocated blocks, blocks that wait for another stream, free blocks, and
--- space that no block covers. Free blocks in a segment that also has blocks in use (inactive split) are fragmentation:
--- they cannot be returned to the device. The peak covers the events in the snapshot's history and the memory allocated
--- before them.
+-- Reserved memory is the total size of all segments: allocated blocks, blocks that wait for another stream, free
+-- blocks, and space that no block covers. Free blocks in a segment that also has blocks in use (inactive split) are
+-- fragmentation: they cannot be returned to the device. The peak is the maximum over the snapshot's history and
+-- includes memory allocated before the history begins.
 --
 -- Most columns describe the state when the snapshot was written. Columns that start with oom_ describe the state at
 -- the last out-of-memory error. If oom_failed_bytes is less than oom_unallocated_bytes, no single free block was large
@@ -28,14 +28,14 @@ CREATE OR REPLACE MACRO snapshot_summary_v1(
 --   rank                   INTEGER         Rank of the process.
 --   device                 BIGINT          Device number.
 --   reserved_bytes         BIGINT [bytes]  Memory in segments, which the allocator reserved from the device.
---   allocated_bytes        BIGINT [bytes]  Memory in blocks in use.
+--   allocated_bytes        BIGINT [bytes]  Memory in allocated blocks.
 --   requested_bytes        BIGINT [bytes]  Requested size of the allocated blocks, before rounding.
 --   pending_bytes          BIGINT [bytes]  Freed blocks that wait for another stream.
 --   inactive_bytes         BIGINT [bytes]  Free blocks.
 --   inactive_split_bytes   BIGINT [bytes]  Free blocks in segments that are not entirely free.
 --   uncovered_bytes        BIGINT [bytes]  Parts of segments that no block covers.
 --   inactive_split_pct     DOUBLE [%]      inactive_split_bytes as a share of reserved_bytes; NULL without segments.
---   largest_free_bytes     BIGINT [bytes]  Largest free block; a larger request needs another segment.
+--   largest_free_bytes     BIGINT [bytes]  Largest free block; a larger request needs a new segment.
 --   segment_count          BIGINT [count]  Number of segments.
 --   block_count            BIGINT [count]  Number of blocks.
 --   event_count            BIGINT [count]  Number of allocator events in the snapshot's history.
@@ -84,7 +84,7 @@ WITH
     usage AS MATERIALIZED (
         SELECT u.* FROM lib.snapshot_usage(runs, ranks) AS u
     ),
-    -- Memory in use at the last out-of-memory error, and change of reserved memory after the error.
+    -- Memory in use at the last out-of-memory error, and change in reserved memory after the error.
     at_oom AS (
         SELECT o.run, o.rank, o.device, max_by(u.allocated_bytes, coalesce(u.event_id, -1)) AS in_use
         FROM by_event AS o

@@ -1,16 +1,17 @@
 -- Cost of each nn.Module in the module tree: host time, device time and memory, forward and backward.
 --
 -- Instances of a class at the same position in the tree, such as all layers of a model, share a row; with expand, each
--- instance has its own row. Self excludes nested modules; total includes them. Work in autograd's backward pass belongs
--- to the module of its forward operator, in the columns that start with backward. A module called inside the backward
--- pass recomputes its forward pass (activation checkpointing). The time of such a call is part of both the backward
--- columns and the recompute columns, and its path is that of the module's other calls.
+-- instance has its own row. Self excludes nested modules; total includes them. Work in autograd's backward pass
+-- belongs to the module of its forward operator, in the columns that start with backward. A module called inside the
+-- backward pass recomputes its forward pass (activation checkpointing). The time of such a call is part of both the
+-- backward columns and the recompute columns, and its path is the same as that of the module's other calls.
 --
 -- Device operations belong to the module that launched them. Their durations are summed even if they ran concurrently.
--- The row without a path is work outside modules, including gradient accumulation and the autograd engine. Over all
--- rows, forward and backward self times sum to all time in host events and to all device operations. Kernels of graph
--- replays belong to the modules recorded in the graph's capture if the trace was ingested with a capture, otherwise to
--- the module that launches the graph. Ranks without nn.Module calls, recorded or captured, have no rows.
+-- The row without a path contains work outside modules, including gradient accumulation and the autograd engine.
+-- Summed over all rows, forward and backward self times equal the total time of host events and the total duration of
+-- device operations. Kernels of graph replays belong to the modules recorded in the graph's capture if the trace was
+-- ingested with a capture, otherwise to the module that launches the graph. Ranks without nn.Module calls, recorded or
+-- captured, have no rows.
 --
 -- Title: Cost of modules
 -- Shown: rank, device_total_ns, device_pct, path, device_self_ns, call_count, class, backward_device_total_ns
@@ -49,7 +50,7 @@ CREATE OR REPLACE MACRO modules_v1(
 --   recompute_host_ns                BIGINT [ns]     Part of backward_host_total_ns in calls inside the backward pass.
 --   device_self_ns                   BIGINT [ns]     Duration of device operations launched in the module's calls, excluding nested modules.
 --   device_total_ns                  BIGINT [ns]     device_self_ns of the module and all nested modules.
---   replayed_device_ns               BIGINT [ns]     Part of device_total_ns: kernels of graph replays whose modules come from a capture (graph_matches).
+--   replayed_device_ns               BIGINT [ns]     Part of device_total_ns in kernels of graph replays whose modules are known from a capture (graph_matches).
 --   backward_device_self_ns          BIGINT [ns]     Duration of device operations launched in the backward pass of the module's own operators, including recomputation.
 --   backward_device_total_ns         BIGINT [ns]     backward_device_self_ns of the module and all nested modules.
 --   recompute_device_ns              BIGINT [ns]     Part of backward_device_total_ns launched by calls inside the backward pass.
@@ -160,7 +161,7 @@ WITH RECURSIVE
         WHERE lib.is_requested(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step)
         GROUP BY ALL
     ),
-    -- Kernels of graph replays whose modules come from a capture.
+    -- Graph replay kernels whose modules are known from a capture.
     replayed AS MATERIALIZED (
         SELECT m.run, m.rank, m.event_id, string_split(m.module_path, '/') AS path
         FROM graph_matches AS m
@@ -205,7 +206,8 @@ WITH RECURSIVE
         UNION ALL
         SELECT m.lane, m.module_id, m.bwd_op_id, 0, 0, m.host_bytes, m.device_bytes FROM in_memory AS m
     ),
-    -- The work is backward if the autograd operator is inside the module call, or if there is no module call.
+    -- Work is part of the backward pass if the autograd operator is inside the module call, or if there is no module
+    -- call.
     decided AS (
         SELECT
             c.* EXCLUDE (module_id, bwd_op_id), coalesce(g.depth > coalesce(m.depth, -1), false) AS is_backward,
@@ -256,7 +258,7 @@ WITH RECURSIVE
         FROM located AS a
         GROUP BY a.lane, a.path
     ),
-    -- The costs of a path count for all its prefixes; work outside modules is not in any path.
+    -- The costs of a path count toward each of its prefixes; work outside modules belongs to no path.
     beginnings AS (
         SELECT o.lane, o.path AS whole, CASE WHEN o.path IS NOT NULL THEN o.path[:n.n] END AS path
         FROM own AS o

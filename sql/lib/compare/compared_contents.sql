@@ -25,31 +25,31 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 -- Columns:
 --   level                 VARCHAR         Level of the row: step, part or row.
 --   part                  VARCHAR         Part as in step_contents; NULL for the step.
---   subject               VARCHAR         Name common to both sides; NULL for steps and parts.
+--   subject               VARCHAR         Name shared by control and test; NULL for the step and its parts.
 --   control_ns            BIGINT [ns]     Mean time per step of the control.
 --   test_ns               BIGINT [ns]     Mean time per step of the test.
 --   diff_ns               BIGINT [ns]     Test minus control.
 --   diff_pct              DOUBLE [%]      diff_ns as a share of control_ns; NULL if that is 0.
---   noise_ns              DOUBLE [ns]     Possible error of the difference by chance; NULL if a side has one step.
+--   noise_ns              DOUBLE [ns]     Largest difference that chance alone explains; NULL if the control or the test has only one sample.
 --   is_change             BOOLEAN         Whether the difference is statistically significant and not small.
 --   verdict               VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise).
 --   control_count         DOUBLE [count]  Operations per step and rank of the control.
 --   test_count            DOUBLE [count]  Operations per step and rank of the test.
---   same_pct              DOUBLE [%]      Share of busy time with the same operator, shapes and kernel on both sides; NULL without busy time.
---   same_work_pct         DOUBLE [%]      Share of busy time with the same operator and shapes on both sides; NULL without busy time.
---   paired_pct            DOUBLE [%]      Share of busy time with the same operator or kernel on both sides; NULL without busy time.
+--   same_pct              DOUBLE [%]      Share of busy time with the same operator, shapes and kernel in control and test; NULL without busy time.
+--   same_work_pct         DOUBLE [%]      Share of busy time with the same operator and shapes in control and test; NULL without busy time.
+--   paired_pct            DOUBLE [%]      Share of busy time with the same operator or kernel in control and test; NULL without busy time.
 --   weakest_match         VARCHAR         What the weakest pair has in common: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; module or annotation; kind of work; NULL: none.
---   control_kernel        VARCHAR         Kernel with the most of this time in the control; NULL: none.
---   test_kernel           VARCHAR         Kernel with the most of this time in the test; NULL: none.
---   control_shapes        VARCHAR         Shapes with the most of this time in the control; NULL if unknown.
---   test_shapes           VARCHAR         Shapes with the most of this time in the test; NULL if unknown.
---   module_or_annotation  VARCHAR         nn.Module or annotation with the most of this time; NULL: none.
+--   control_kernel        VARCHAR         Kernel with the largest share of the row's time in the control; NULL: none.
+--   test_kernel           VARCHAR         Kernel with the largest share of the row's time in the test; NULL: none.
+--   control_shapes        VARCHAR         Shapes with the largest share of the row's time in the control; NULL if unknown.
+--   test_shapes           VARCHAR         Shapes with the largest share of the row's time in the test; NULL if unknown.
+--   module_or_annotation  VARCHAR         nn.Module or annotation with the largest share of the row's time; NULL: none.
 --   control_step_count    BIGINT [count]  Number of steps of the control.
 --   test_step_count       BIGINT [count]  Number of steps of the test.
 --   control_median_ns     DOUBLE [ns]     Median step time of the control; NULL for parts and rows.
 --   test_median_ns        DOUBLE [ns]     Median step time of the test; NULL for parts and rows.
---   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
---   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
+--   control_slow_steps    VARCHAR         Steps of the control that are slower than its other steps; NULL if there are none, if control and test have similar slow steps, or if the means differ by about as much as the medians.
+--   test_slow_steps       VARCHAR         Steps of the test that are slower than its other steps; NULL if there are none, if control and test have similar slow steps, or if the means differ by about as much as the medians.
 WITH
     _paired AS MATERIALIZED (
         FROM lib._paired_contents(control_contents, test_contents, renamed)

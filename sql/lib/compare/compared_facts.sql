@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.compared_facts(
 --   fact           VARCHAR     Name of the compared property.
 --   control_value  VARCHAR     Value of the control; NULL if not recorded.
 --   test_value     VARCHAR     Value of the test; NULL if not recorded.
---   verdict        VARCHAR     same, unknown (a side does not record it), limited (it explains a difference) or not comparable (the times cannot be compared).
+--   verdict        VARCHAR     same, unknown (not recorded for both), limited (may explain a difference) or not comparable (the times cannot be compared).
 WITH
     _work AS (
         SELECT c.same_work_pct, c.paired_pct FROM query_table(contents) AS c WHERE c.level = 'step'

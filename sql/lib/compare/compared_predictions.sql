@@ -19,11 +19,11 @@ CREATE OR REPLACE MACRO lib.compared_predictions(
 --   predicted_low_ns    BIGINT [ns]  Lower end of the prediction's interval.
 --   predicted_high_ns   BIGINT [ns]  Upper end of the prediction's interval.
 --   measured_step_ns    BIGINT [ns]  Mean step time of the test.
---   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
+--   measured_noise_ns   BIGINT [ns]  Half the width of the 95 % confidence interval of measured_step_ns; NULL for a single step.
 --   diff_ns             BIGINT [ns]  Measured minus predicted step time.
 --   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
---   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below it or is above it.
---   bound               VARCHAR      lower: the saving is at least as large, so a faster test also counts as predicted; upper: the saving is at most as large, so a slower test also counts as predicted; NULL: an estimate.
+--   verdict             VARCHAR      as predicted (the measured and predicted intervals overlap), faster than predicted (the measured interval is lower) or slower than predicted (the measured interval is higher).
+--   bound               VARCHAR      lower: the saving may be larger, so a faster test also counts as predicted; upper: the saving may be smaller, so a slower test also counts as predicted; NULL: an estimate.
 WITH
     _predicted AS (
         SELECT

@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.ops_difference(
     test_ops
 ) AS TABLE
 -- Columns:
---   side            VARCHAR         Side on which it runs: host or device.
+--   side            VARCHAR         Side on which the operation runs: host or device.
 --   category        VARCHAR         Category of the operation.
 --   name            VARCHAR         Name of the event.
 --   shapes          VARCHAR         Input shapes.
