@@ -11,7 +11,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze OperatorMFU; PaLM, appendix B
--- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or its peak given
+-- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or a custom peak
 -- Report: table; at most 64 ranks
 CREATE OR REPLACE MACRO mfu_v1(
     -- Runs to include; NULL means every run.

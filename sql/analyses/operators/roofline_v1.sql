@@ -12,7 +12,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens perf models, XProf op profile (wasted time)
--- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both peaks given
+-- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both custom peaks
 -- Report: first 5; at most 64 ranks
 -- Ranks: independent
 CREATE OR REPLACE MACRO roofline_v1(
