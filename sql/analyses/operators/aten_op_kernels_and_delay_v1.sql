@@ -36,8 +36,8 @@ CREATE OR REPLACE MACRO aten_op_kernels_and_delay_v1(
 --   call_count       BIGINT [count]  Number of calls of the operator with this sequence.
 --   launch_delay_ns  DOUBLE [ns]     Mean time from the start of the operator to the start of its first launch.
 --   queue_delay_ns   DOUBLE [ns]     Mean time from the start of the first launch to the start of the launched operation.
---   host_sum_ns      BIGINT [ns]     Total duration of these calls on the host.
---   device_sum_ns    BIGINT [ns]     Total duration of the operations launched by these calls.
+--   host_sum_ns      BIGINT [ns]     Total host duration of the calls in the row.
+--   device_sum_ns    BIGINT [ns]     Total duration of the operations launched by the calls in the row.
 WITH RECURSIVE
     launched AS (
         SELECT g.run, g.rank, g.op_id, g.event_id, g.launch_id, g.launch_ts, g.ts, g.dur, g.name

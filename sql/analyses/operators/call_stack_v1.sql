@@ -2,9 +2,9 @@
 --
 -- Rows are in depth-first order, thread by thread: the descendant_count rows after an event are its descendants
 -- (unless steps are selected). Device activity is below the call that launched it; operations without a launch in the
--- trace have no row. Outermost events of autograd threads are attached below the enclosing annotation "## backward
--- ##" of the main thread, or below its profiler step if the trace has no such annotation. Kernel columns cover
--- everything below an event, in all included steps; a device operation counts itself.
+-- trace have no row. Outermost events of autograd threads are attached below the enclosing "## backward ##" annotation
+-- of the main thread, or below its profiler step if the trace has no such annotation. Kernel columns cover everything
+-- below an event, in all included steps; a device operation counts itself.
 --
 -- Title: Call tree with device activity
 -- Shown: rank, depth, name, dur, kernel_ns, kernel_count, step, ts
@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO call_stack_v1(
 --   step                BIGINT          Profiler step; NULL outside steps.
 --   parent_id           BIGINT          event_id of the parent event; NULL at the top.
 --   depth               INTEGER [1]     Number of events above; 0 at the top.
---   height              INTEGER [1]     Longest path down: 0 for device activity, 1 for a host event with no host event below.
+--   height              INTEGER [1]     Length of the longest path down: 0 for device activity, 1 for a host event with no host event below.
 --   descendant_count    BIGINT [count]  Number of events below, including device activity.
 --   kernel_count        BIGINT [count]  Number of device operations below.
 --   kernel_ns           BIGINT [ns]     Total duration of these operations; 0 if there are none.

@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO cupti_counters_by_operator_v1(
 --   counter          VARCHAR      Name of the counter; NULL for a range without counters.
 --   value            DOUBLE [1]   Value of the counter; NULL if not a number.
 --   flop_weight      BIGINT [1]   Floating-point operations per count: 2 for fma counters, 1 for mul and add counters; NULL for others.
---   matched_by       VARCHAR      correlation or position; NULL: the launch is unknown.
+--   matched_by       VARCHAR      correlation or position; NULL if the launch is unknown.
 --   launch_id        BIGINT       event_id of the launch.
 --   op_id            BIGINT       event_id of the innermost operator that encloses the launch.
 --   top_level_op     VARCHAR      Outermost operator that encloses the launch.

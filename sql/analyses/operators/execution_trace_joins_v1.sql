@@ -1,4 +1,4 @@
--- Number of nodes of an execution trace that are joined to events of the same rank's trace, and why others are not.
+-- Number of execution-trace nodes joined to events in the same rank's trace, and why other nodes are not joined.
 --
 -- Each node counts once. Nodes that represent the process or its threads have no event.
 --
@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO execution_trace_joins_v1(
 --   outcome       VARCHAR         joined; process or thread (no call); no trace; no event with its id; event with its id has another name; ids of another numbering; event at its position has another name.
 --   node_count    BIGINT [count]  Number of nodes.
 --   share_pct     DOUBLE [%]      node_count as a share of the rank's nodes.
---   example       VARCHAR         Name of the first of these nodes.
+--   example       VARCHAR         Name of the first node in the row.
 --   match_method  VARCHAR         How the nodes are joined: id, or order (position on the thread, determined from autograd's sequence numbers); NULL if not joined.
 SELECT
     e.run,

@@ -1,9 +1,10 @@
 -- Producer of each tensor that a node of an execution trace consumes, one row per input tensor.
 --
--- The producer is the last node before the consumer with the tensor among its outputs. Callers of the consumer do not
--- count, because they end after the consumer. If nested operators return the same tensor, the producer is the
--- innermost operator, and producer_call is the outermost operator. An operator that works in place produces its input
--- again. A tensor without a producer is a parameter, a batch, or older than the execution trace.
+-- The producer is the last node that has the tensor among its outputs and precedes the consumer. Callers of the
+-- consumer do not count, because they end after the consumer. If nested operators return the same tensor, the producer
+-- is the innermost operator, and producer_call is the outermost operator. An in-place operator counts as a producer of
+-- the tensor that it modifies. A tensor without a producer is a parameter, a batch, or a tensor created before the
+-- execution trace began.
 --
 -- Title: Producers of tensors
 -- Shown: rank, name, producer_name, bytes, tensor_position, producer_call, device, node_id
@@ -34,7 +35,7 @@ CREATE OR REPLACE MACRO execution_trace_producers_v1(
 --   producer_node_id   BIGINT          node_id of the producer, in et_nodes; NULL if there is none.
 --   producer_name      VARCHAR         Name of the producer.
 --   producer_event_id  BIGINT          event_id of the producer in the trace; NULL if the producer is not joined.
---   producer_call      VARCHAR         Name of the outermost operator around the producer that returned the tensor before the consumer started.
+--   producer_call      VARCHAR         Name of the outermost operator that encloses the producer and returned the tensor before the consumer started; producer_name if there is none.
 WITH RECURSIVE
     nodes AS MATERIALIZED (
         FROM lib.execution_trace_events(runs, ranks)

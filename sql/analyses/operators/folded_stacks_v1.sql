@@ -1,10 +1,10 @@
 -- Folded stacks for flame graphs: call chains on the host with their self time on the host and on the device.
 --
 -- Python frames, nn.Modules, annotations, operators and runtime calls form one chain, whether or not the trace
--- recorded call stacks. Times are self times, so rows sum up: host_ns to all time in host events, device_ns to all
--- device operations. Hidden names are attributed to their caller. A chain is also attributed to its caller if it takes
--- less than min_pct of both host time and device time, including its descendants. Device operations belong to the
--- chain that launched them; their durations are summed even if they ran concurrently.
+-- recorded call stacks. Times are self times: over all rows, host_ns sums to all time in host events, and device_ns to
+-- the duration of all device operations. Calls with hidden names are attributed to their callers. A chain is also
+-- attributed to its caller if it takes less than min_pct of both host time and device time, including its descendants.
+-- Device operations belong to the chain that launched them; their durations are summed even if they ran concurrently.
 --
 -- Title: Flame graph
 -- Shown: rank, device_ns, host_ns, call_count, stack
@@ -90,7 +90,7 @@ WITH
         FROM (SELECT r.beginning, any_value(r.path) AS path FROM rows AS r GROUP BY r.beginning) AS d
     ),
     texts AS (
-        -- A semicolon inside a name would start another level.
+        -- A semicolon inside a name would start a new level.
         SELECT d.beginning, string_agg(replace(n.name, ';', ':'), ';' ORDER BY d.position) AS stack
         FROM named AS d
         JOIN lib.path_names(runs, ranks) AS n ON n.name_hash = d.name_hash

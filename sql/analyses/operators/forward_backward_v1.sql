@@ -1,10 +1,10 @@
 -- Each forward operator with the backward operators that autograd ran for it: host time and kernel time of both.
 --
--- Operators are paired by the flow arrows of the trace, otherwise by autograd sequence numbers (cpu_ops.fwd_op_id). Of
--- nested backward operators with the same forward operator, only the outermost counts. Kernel time covers everything
--- below an operator on all streams, including concurrent kernels; kernels of the backward pass may run in a later
--- step. Forward operators without a backward operator have no row. If times are whole microseconds, flow arrows cannot
--- distinguish operators that start in the same microsecond.
+-- Operators are paired by the flow arrows of the trace or, without flow arrows, by autograd sequence numbers
+-- (cpu_ops.fwd_op_id). If nested backward operators have the same forward operator, only the outermost one counts.
+-- Kernel time covers everything below an operator on all streams, including concurrent kernels; kernels of the
+-- backward pass may run in a later step. Forward operators without a backward operator have no row. If times are whole
+-- microseconds, flow arrows cannot distinguish operators that start in the same microsecond.
 --
 -- Title: Forward operators with their backward pass
 -- Shown: rank, step, forward_kernel_ns, backward_kernel_ns, forward_name, backward_name, forward_ns, backward_ns
@@ -29,13 +29,13 @@ CREATE OR REPLACE MACRO forward_backward_v1(
 --   forward_id             BIGINT          event_id of the forward operator.
 --   forward_name           VARCHAR         Name of the forward operator.
 --   forward_ns             BIGINT [ns]     Duration of the forward operator.
---   forward_kernel_count   BIGINT [count]  Device operations below the forward operator.
+--   forward_kernel_count   BIGINT [count]  Number of device operations below the forward operator.
 --   forward_kernel_ns      BIGINT [ns]     Total duration of these device operations.
 --   backward_count         BIGINT [count]  Number of backward operators.
 --   backward_id            BIGINT          event_id of the first backward operator.
 --   backward_name          VARCHAR         Name of the first backward operator.
 --   backward_ns            BIGINT [ns]     Total duration of all backward operators.
---   backward_kernel_count  BIGINT [count]  Device operations below the backward operators.
+--   backward_kernel_count  BIGINT [count]  Number of device operations below the backward operators.
 --   backward_kernel_ns     BIGINT [ns]     Total duration of these device operations.
 WITH
     tree AS (

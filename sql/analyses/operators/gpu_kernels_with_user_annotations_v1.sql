@@ -1,16 +1,16 @@
 -- Each kernel, copy and memset with the user annotation to which it belongs.
 --
--- The annotation is the innermost annotation around the launch, on the launching thread; profiler steps do not count
--- as annotations here. If no annotation encloses the launch, or the launch is not in the trace, the annotation is the
--- innermost of the profiler's spans around the operation on its stream; here, profiler steps count as annotations.
--- Spans of several threads can cross on a stream, so a match by launch is more reliable.
+-- The annotation is the innermost one that encloses the launch on the launching thread, not counting profiler steps.
+-- If no annotation encloses the launch, or the launch is not in the trace, the annotation is the innermost span that
+-- the profiler recorded around the operation on its stream, counting profiler steps. Spans from different threads can
+-- partially overlap on a stream, so a match by launch is more reliable.
 --
 -- Title: Kernels with their user annotation
 -- Shown: rank, annotation, dur_ns, short_name, class, stream, step, start_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernels_with_user_annotations
--- Needs: GPU activity; without user annotations (record_function) their columns are NULL
+-- Needs: GPU activity; without user annotations (record_function), the annotation columns are NULL
 CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
 --   correlation      BIGINT          Correlation id.
---   launch_id        BIGINT          event_id of the call that launched it; NULL if not in the trace.
+--   launch_id        BIGINT          event_id of the call that launched the operation; NULL if not in the trace.
 --   step             BIGINT          Profiler step of the launch; NULL outside steps.
 --   start_ns         BIGINT [ns]     Start, relative to the run's first event.
 --   dur_ns           BIGINT [ns]     Duration.
@@ -53,7 +53,7 @@ WITH RECURSIVE
         FROM annotations AS a
         WHERE lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
-    -- Walk outwards from each innermost annotation around a launch.
+    -- Walk outward from each innermost annotation around a launch.
     climbing AS (
         SELECT r.run, r.rank, r.event_id, r.name AS annotation, r.name AS annotation_path, r.parent_annotation_id AS above_id
         FROM ranges AS r

@@ -1,8 +1,8 @@
 -- Device time by launching operator: each kernel counts once, for the innermost operator that encloses its launch.
 --
--- The rows of a rank sum to the total duration of its device operations; concurrent kernels each count. Graph replays
--- outside operators are in [graph replay]. Other operations launched outside operators, or before the trace began,
--- are in [no operator], with one row per category.
+-- The rows of a rank sum to the total duration of its device operations; concurrent kernels each count in full. Graph
+-- replays outside operators are named [graph replay]. Other operations launched outside operators, or before the trace
+-- began, are named [no operator]. Both have one row per category and phase.
 --
 -- Title: Operators that launch kernels
 -- Shown: rank, device_ns, device_pct, call_count, name, kernel, phase, cumulative_pct
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO launching_operators_v1(
 --   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   phase           VARCHAR         Training phase: forward, backward or optimizer; NULL if the launch is not in the trace.
 --   match_method    VARCHAR         How replayed kernels were matched with the capture that provides the operator, as in graph_matches; NULL if the operator does not come from a capture.
---   call_count      BIGINT [count]  Number of calls of the operator that launched operations of the row; NULL without an operator.
+--   call_count      BIGINT [count]  Number of operator calls that launched the row's operations; NULL without an operator.
 --   kernel_count    BIGINT [count]  Number of device operations.
 --   device_ns       BIGINT [ns]     Total duration of these device operations.
 --   mean_ns         DOUBLE [ns]     Mean duration.

@@ -1,17 +1,17 @@
 -- Model FLOPs utilization: share of each step that its matrix products would take at the peak rate of the device.
 --
--- GEMM, convolution and attention count, in forward and backward pass, each at the peak of its data type
--- (device_peaks). Recomputation in the backward pass counts too; other tools count recomputation only as hardware
--- FLOPs. Kernels of all other known operators count as covered with no FLOPs. Kernels of compiler templates, graphs
--- and other libraries are not covered. mfu_pct is a lower bound, because it counts only covered kernels (covered_pct
--- of computation kernel time): work in uncovered kernels can only raise it.
+-- GEMMs, convolutions and attention count, in the forward and the backward pass, each at the peak rate of its data
+-- type (device_peaks). Recomputation in the backward pass counts too; other tools count recomputation only as hardware
+-- FLOPs. Kernels of all other known operators count as covered, with zero FLOPs. Kernels of compiler templates, graphs
+-- and other libraries are not covered. mfu_pct is a lower bound, because it counts only covered kernels, whose share
+-- of computation kernel time is covered_pct.
 --
 -- Title: Model FLOPs utilization (MFU)
 -- Shown: rank, step, mfu_pct, covered_pct, achieved_tflops, step_ns, flops, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze OperatorMFU; PaLM, appendix B
--- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or its peak given
+-- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or a custom peak
 -- Report: table; at most 64 ranks
 CREATE OR REPLACE MACRO mfu_v1(
     -- Runs to include; NULL means every run.

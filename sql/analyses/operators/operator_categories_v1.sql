@@ -1,8 +1,8 @@
 -- Device time by kind of work (gemm, attention, norm, …) and phase (forward, backward, optimizer).
 --
 -- The category comes from the operator that launched a kernel. If the operator does not determine the category, as in
--- compiled regions and CUDA graphs, the category comes from the kernel name. The rules are in the table
--- operation_categories. The rows of a rank sum to the total duration of its device operations.
+-- compiled regions and CUDA graphs, the category comes from the kernel name. The rules are in the operation_categories
+-- table. The rows of a rank sum to the total duration of its device operations.
 --
 -- Title: Device time by kind of work
 -- Shown: rank, category, phase, device_ns, device_pct, kernel_count, operator_count

@@ -6,16 +6,16 @@
 -- Sums remain correct, but the caller's self time may be negative. Device time belongs to the innermost operator that
 -- encloses the launch, never to an annotation. Durations of device operations are summed even if they ran
 -- concurrently. Memory is allocated minus freed bytes on any thread while the operator ran; changes outside all
--- operators are in the row [memory].
+-- operators are in the [memory] row.
 --
 -- Operations launched by no operator have rows of their own, so that device_self_ns of all rows sums to the duration
--- of all device operations. Operations in replays of graphs that were ingested with their capture are in rows of the
--- captured operators, with a match_method. Operations in other replays are in the row [graph replay], all others in
--- [no operator]. With like_torch, the kernels have rows of their own instead. An operator whose only callee is an
--- operator of the same name, as with overloads, counts once. Backward operators have the stack of their forward
--- operator. A call without a recorded stack has the enclosing frames recorded by the Python tracer; with like_torch,
--- it has no stack. A trace does not record which operators end on a different thread (only gloo operators are known to
--- do so). Nor does it record when operators ended that were still running at the end of the recording.
+-- of all device operations. If a replayed graph was ingested with its capture, its operations are in the rows of the
+-- captured operators, with a match_method. Operations in other replays are in the [graph replay] row, and all other
+-- operations are in the [no operator] row. With like_torch, kernels have rows of their own instead. An operator whose
+-- only callee is an operator of the same name, as with overloads, counts once. Backward operators have the stack of
+-- their forward operator. A call without a recorded stack has the enclosing frames recorded by the Python tracer; with
+-- like_torch, it has no stack. A trace does not record which operators end on a different thread (only gloo operators
+-- are known to do so), nor the end of operators that were still running when the recording stopped.
 --
 -- Title: Cost of operators
 -- Shown: rank, device_self_ns, device_self_pct, call_count, name, input_shapes, device_total_ns, host_self_ns
@@ -23,7 +23,7 @@
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: torch.profiler key_averages
--- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack for stacks, like torch's with verbose
+-- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack for stacks, plus verbose for stacks like torch's
 -- Report: first 1; at most 64 ranks
 -- Ranks: independent
 CREATE OR REPLACE MACRO operator_table_v1(
@@ -56,8 +56,8 @@ CREATE OR REPLACE MACRO operator_table_v1(
 -- Columns:
 --   run                      VARCHAR         Run name.
 --   rank                     INTEGER         Rank of the process.
---   name                     VARCHAR         Operator without its overload (also for replayed kernels), annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
---   side                     VARCHAR         Side on which the call itself runs: host or device.
+--   name                     VARCHAR         Operator name without its overload (also for replayed kernels), annotation name, [memory], [graph replay] or [no operator]; all profiler steps are named ProfilerStep*.
+--   side                     VARCHAR         Where the call itself runs: host or device.
 --   match_method             VARCHAR         How replayed kernels were matched with the capture that provides the operator, as in graph_matches; NULL if the operator does not come from a capture.
 --   is_user_annotation       BOOLEAN         Whether the row is a record_function range.
 --   overload_name            VARCHAR         Overload, empty if there is none; NULL without by_overload.
@@ -77,14 +77,14 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   host_total_bytes         BIGINT [bytes]  Host memory allocated minus freed, including callees; NULL if memory is not recorded.
 --   device_self_bytes        BIGINT [bytes]  Device memory allocated minus freed, excluding callees; NULL if memory is not recorded.
 --   device_total_bytes       BIGINT [bytes]  Device memory allocated minus freed, including callees; NULL if memory is not recorded.
---   flops                    BIGINT [1]      Floating-point operations by torch's formulas; NULL if there is no formula, or no shapes are recorded.
+--   flops                    BIGINT [1]      Floating-point operations according to torch's formulas; NULL if there is no formula, or no shapes are recorded.
 --   host_self_pct            DOUBLE [%]      host_self_ns as a share of all host time, including Python frames and runtime calls.
 --   host_total_pct           DOUBLE [%]      host_total_ns as a share of all host time; nested calls count repeatedly.
 --   device_self_pct          DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
 --   device_total_pct         DOUBLE [%]      device_total_ns as a share of the total duration of all device operations.
---   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, judged by kernel names; NULL if unknown for all kernels, or if device_self_ns is 0.
---   tensor_core_unknown_pct  DOUBLE [%]      Share of device_self_ns whose kernel name does not show whether tensor cores are used.
---   position                 BIGINT [1]      Position of the row in torch's order of first calls; NULL without like_torch.
+--   tensor_core_pct          DOUBLE [%]      Share of device_self_ns in kernels that use tensor cores, judged by kernel name; NULL if unknown for all kernels, or if device_self_ns is 0.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of device_self_ns in kernels whose names do not show whether they use tensor cores.
+--   position                 BIGINT [1]      Position of the row in torch's order, by the start of the first call; NULL without like_torch.
 WITH RECURSIVE
     -- lane + event_id identifies an event across runs and ranks.
     known AS (
@@ -215,7 +215,7 @@ WITH RECURSIVE
         LEFT JOIN framed AS f ON f.run = c.run AND f.rank = c.rank AND f.stack_id = c.stack_id
         ANTI JOIN (SELECT d.call_id FROM calls AS d WHERE d.is_dropped) AS n ON n.call_id = l.lane + c.event_id
     ),
-    -- Per sequence number, the first call outside the backward pass has the stack for calls inside.
+    -- For each sequence number, calls in the backward pass get the stack of the first call outside the backward pass.
     forward_stacks AS MATERIALIZED (
         SELECT k.lane, lib.span_of(k.call_id - k.lane) AS span, k.sequence_number, arg_min(k.stack, (k.ts, -k.dur, k.call_id)) AS stack
         FROM keyed AS k
@@ -231,7 +231,7 @@ WITH RECURSIVE
         LEFT JOIN forward_stacks AS f ON f.lane = k.lane AND f.span = lib.span_of(k.call_id - k.lane) AND f.sequence_number = k.sequence_number
         WHERE stack_frames > 0
     ),
-    -- Keys of the few calls into which others were merged.
+    -- Grouping keys of the few calls into which other calls were merged.
     heirs AS MATERIALIZED (
         SELECT k.call_id, k.overload_name, k.input_shapes, k.input_types, coalesce(b.stack, k.stack) AS stack
         FROM keyed AS k

@@ -1,10 +1,9 @@
--- Each operator by set of arguments (shapes, types, strides, scalars), with the host time, device time and kernels of
--- each set.
+-- Operators by argument set (shapes, types, strides, scalars), with host time, device time and kernels of each set.
 --
 -- Device time belongs to the innermost operator that encloses the launch. An operator that only calls other operators
--- has no device time, and device_self_ns over all rows of a rank is the total duration of the operations launched in
--- operators. Statistics cover individual calls that launched operations themselves. Arguments that were not recorded
--- are NULL, and calls without recorded arguments share a row.
+-- has no device time, and device_self_ns summed over all rows of a rank is the total duration of the operations
+-- launched by operators. Statistics of device time per call cover only calls that launched operations themselves.
+-- Arguments that were not recorded are NULL, and calls without recorded arguments share a row.
 --
 -- Title: Operators by shape
 -- Shown: rank, device_self_ns, call_count, name, input_shapes, mean_call_ns, kernels, max_call_ns
@@ -45,7 +44,7 @@ CREATE OR REPLACE MACRO operator_unique_args_v1(
 --   min_call_ns       BIGINT [ns]     Shortest device time of a launching call.
 --   max_call_ns       BIGINT [ns]     Longest device time of a launching call.
 --   kernels           VARCHAR         Kernels as JSON with name, count and sum_ns, longest total first.
---   example_event_id  BIGINT          event_id of the call with the longest device time, otherwise host time.
+--   example_event_id  BIGINT          event_id of the call with the longest device time or, if no call has device time, the longest host time.
 WITH
     calls AS (
         SELECT

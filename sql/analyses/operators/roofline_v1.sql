@@ -1,9 +1,9 @@
 -- Roofline analysis: achieved TFLOP/s and TB/s against device peaks by operator and shapes, most wasted time first.
 --
--- The roofline time of a call is the longer of two times: its floating-point operations at the peak rate of their
--- type, and its bytes at peak memory bandwidth, if every input is read once and every output is written once.
--- wasted_ns is the kernel time beyond the roofline time. A negative wasted_ns (peak_pct above 100 %) means that inputs
--- came from a cache. Only computation kernels are included. If the peak (device_peaks), the formula
+-- The roofline time of a call is the longer of its compute time (floating-point operations at the peak rate of their
+-- type) and its memory time (bytes at peak memory bandwidth, if each input is read once and each output is written
+-- once). wasted_ns is the kernel time beyond the roofline time. A negative wasted_ns (peak_pct above 100 %) means that
+-- inputs came from a cache. Only computation kernels are included. If the peak (device_peaks), the formula
 -- (lib._operator_models) or the recorded arguments are missing, values are NULL and reason explains why. covered_pct
 -- is the share of time with a known roofline. Peaks are the vendors' figures, without sparsity.
 --
@@ -12,7 +12,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens perf models, XProf op profile (wasted time)
--- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both peaks given
+-- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both custom peaks
 -- Report: first 5; at most 64 ranks
 -- Ranks: independent
 CREATE OR REPLACE MACRO roofline_v1(
@@ -45,7 +45,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   kernel_count     BIGINT [count]    Number of kernels.
 --   device_ns        BIGINT [ns]       Total duration of these kernels.
 --   device_pct       DOUBLE [%]        Share of the rank's computation kernel time.
---   flops            BIGINT [1]        Floating-point operations; NULL if unknown, as in the following columns.
+--   flops            BIGINT [1]        Floating-point operations; NULL if unknown.
 --   moved_bytes      BIGINT [bytes]    Minimum number of bytes to read and write.
 --   intensity        DOUBLE [1]        Arithmetic intensity: floating-point operations per byte.
 --   math_type        VARCHAR           Arithmetic type: bf16, tf32, … for matrix products, otherwise fp32_vector or fp64_vector.
@@ -58,7 +58,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   peak_pct         DOUBLE [%]        roofline_ns as a share of device_ns.
 --   wasted_ns        BIGINT [ns]       device_ns minus roofline_ns.
 --   covered_pct      DOUBLE [%]        Share of the rank's computation kernel time with a known roofline.
---   unknown_count    BIGINT [count]    Number of rows of the rank without a roofline.
+--   unknown_count    BIGINT [count]    Number of the rank's rows with an unknown roofline.
 --   reason_code      VARCHAR           Code of the reason in the table messages.
 --   reason           VARCHAR           Why the roofline is unknown.
 WITH

@@ -1,16 +1,16 @@
 -- Host and device time by source line, given as a Python frame: file(line): function.
 --
--- Self time of a frame is the time in which it is the innermost shown frame, including the operators, runtime calls
--- and hidden frames inside the frame. Total time adds the frames that it called; a recursive frame counts once. Device
--- time is the duration of the operations launched in the self or total time, summed even if they ran concurrently.
--- Backward operators run on a thread without frames. Their operations are reported in the backward columns, on the
--- line of the forward operator. The row without a frame is activity outside shown frames. Over all rows, host_self_ns
--- and device_self_ns sum to all time in host events and to all device operations. Frames come from the Python tracer
--- or, if a trace has no such frames, from the stacks recorded with operators; the time of Python itself is then
--- missing. Kernels of a compiled graph belong to the line that calls the graph. compiled_device_ns reports these
--- kernels at the model functions whose operators they compute.
+-- Self time of a frame is the time during which it is the innermost shown frame, including the operators, runtime
+-- calls and hidden frames inside the frame. Total time adds the time of the frames that it called; a recursive frame
+-- counts once. Device time is the duration of the operations launched during the self or total time, summed even if
+-- they ran concurrently. Backward operators run on a thread without frames. Their operations are reported in the
+-- backward columns, on the line of the forward operator. The row without a frame covers activity outside shown frames.
+-- Over all rows, host_self_ns sums to all time in host events, and device_self_ns to the duration of all device
+-- operations. Frames come from the Python tracer or, if a trace has no such frames, from the stacks recorded with
+-- operators; the time of Python itself is then missing. Kernels of a compiled graph belong to the line that calls the
+-- graph. compiled_device_ns attributes these kernels to the model functions whose operators they compute.
 --
--- Title: Source lines that cost most
+-- Title: Most expensive source lines
 -- Shown: rank, device_total_ns, device_self_pct, frame, device_self_ns, host_self_ns, call_count
 -- Status: stable
 -- Since: 0.1
@@ -48,7 +48,7 @@ CREATE OR REPLACE MACRO source_lines_v1(
 --   device_total_ns           BIGINT [ns]     Duration of device operations launched by the frame and the frames that it called.
 --   backward_device_self_ns   BIGINT [ns]     Duration of device operations launched by the backward pass of the frame's own operators; device_self_ns of other rows includes these operations.
 --   backward_device_total_ns  BIGINT [ns]     backward_device_self_ns of the frame and its callees.
---   compiled_device_ns        BIGINT [ns]     Duration of compiled kernels that compute operators of the function. A kernel counts in full at each of its functions, and in device_self_ns of the line that launches it. NULL without kernel sources (lib.kernel_source_frames).
+--   compiled_device_ns        BIGINT [ns]     Duration of compiled kernels that compute operators of the function. A kernel counts in full for each of its functions, and in device_self_ns of the line that launches it. NULL without kernel sources (lib.kernel_source_frames).
 --   host_self_pct             DOUBLE [%]      host_self_ns as a share of all time in host events.
 --   device_self_pct           DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
 WITH
@@ -85,7 +85,7 @@ WITH
         JOIN costs AS c ON c.chain = m.chain
         GROUP BY ALL
     ),
-    -- A frame never innermost has no self time; activity outside frames has only self time.
+    -- A frame that is never innermost has no self time; activity outside frames has only self time.
     lines AS (
         SELECT
             coalesce(w.run, o.run) AS run, coalesce(w.rank, o.rank) AS rank, coalesce(w.name_hash, o.name_hash) AS name_hash,

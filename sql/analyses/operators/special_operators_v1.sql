@@ -1,7 +1,7 @@
 -- Number of significant calls on each rank: optimizer steps, collectives, values read by the host, allocations.
 --
 -- Every rank has a row for each kind that occurs on any rank of its run, so a rank without such calls shows 0. The
--- kinds, their names and their meaning are defined in lib._special_operator_kinds. A rank differs if its count is not
+-- kinds, with their names and meanings, are defined in lib._special_operator_kinds. A rank differs if its count is not
 -- equal to the median count.
 --
 -- Title: Significant calls by rank
@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO special_operators_v1(
 --   name          VARCHAR         Most frequent name of these calls on the rank; NULL if there are none.
 --   median_count  BIGINT [count]  Median of op_count over the ranks; for an even number of ranks, the lower of the two middle values.
 --   is_different  BOOLEAN         Whether op_count differs from median_count; NULL for a single rank.
---   about_code    VARCHAR         Code of meaning in the table messages.
+--   about_code    VARCHAR         Code of the meaning in the table messages.
 --   meaning       VARCHAR         Meaning of the count.
 WITH
     totals AS MATERIALIZED (

@@ -2,18 +2,18 @@
 --
 -- On the device, an annotation spans the operations that its range launched, on each stream. Names are ordered by
 -- total duration within a rank. num_annotations limits the number of names that get a row of their own. duration_ratio
--- instead selects the longest names that together make up that share of the rank's total; num_annotations takes
--- precedence. The remaining ranges form one row "others", whose statistics are computed from the ranges themselves.
--- Nested annotations each count, so the totals of a rank overlap. HTA computes statistics from the sums of each name,
--- in "others" and, once that row exists, in every other row (Q21). It applies duration_ratio as a quantile of
--- cumulative sums (Q22).
+-- instead selects the names with the longest total duration that together make up this share of the rank's total;
+-- num_annotations takes precedence. The remaining ranges form one row "others", whose statistics are computed from the
+-- ranges themselves. Nested annotations each count, so the totals of a rank overlap. If there is a row "others", HTA
+-- computes the statistics of every row from the total durations of the names (Q21). HTA applies duration_ratio as a
+-- quantile of cumulative sums (Q22).
 --
 -- Title: Longest user annotations
 -- Shown: rank, sum_ns, annotation_count, name, mean_ns, max_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_user_annotation_breakdown
--- Needs: user annotations (record_function) with copies on the device, which older profilers do not write; without copies, use_gpu_annotation := false looks at the host
+-- Needs: user annotations (record_function) with copies on the device, which older profilers do not write; without device copies, use_gpu_annotation := false analyzes the host ranges
 CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -20,9 +20,9 @@ CREATE OR REPLACE MACRO serving_kinds_v1(
 --   phase         VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   category      VARCHAR         attention, gemm, grouped_gemm, moe, norm, communication, …; other if no rule matches.
 --   op_count      BIGINT [count]  Number of device operations.
---   total_ns      BIGINT [ns]     Total duration of these operations.
---   total_pct     DOUBLE [%]      total_ns as a share of all operations of the phase.
---   iteration_ns  BIGINT [ns]     total_ns divided by the number of iterations of the phase.
+--   total_ns      BIGINT [ns]     Total duration of these device operations.
+--   total_pct     DOUBLE [%]      total_ns as a share of the total duration of all operations in the phase.
+--   iteration_ns  BIGINT [ns]     total_ns divided by the number of iterations in the phase.
 WITH
     found AS MATERIALIZED (
         SELECT i.*, count(*) OVER (PARTITION BY i.run, i.rank, i.phase) AS iteration_count

@@ -1,30 +1,30 @@
 -- Serving against the roofline: minimum and measured time of an iteration, by phase and kind of work.
 --
 -- Times, FLOPs and bytes are means per iteration. Matrix products and other operators are modeled as in `roofline`.
--- Attention over a KV cache is modeled from the tokens and context lengths that the engine states, the heads in
--- recorded shapes, and the data type of the cache. If a value is not recorded, the result is NULL and reason explains
--- why. Engines do not record sliding windows: unless window_tokens is given, only the upper bound max_roofline_ns is
--- known for attention.
+-- Attention over a KV cache is modeled from the tokens and context lengths that the engine states, the number of heads
+-- in recorded shapes, and the data type of the cache. If a value is not recorded, the result is NULL and reason
+-- explains why. Engines do not record sliding windows: unless window_tokens is given, only the upper bound
+-- max_roofline_ns is known for attention.
 --
--- The row all is the whole iteration. The roofline columns exclude calls without a known roofline; covered_pct is the
--- share of device_ns in all other calls. If the sizes of weights and cache are known from another source, pass
--- weight_bytes and kv_token_bytes. A decode reads all weights and all contexts once, so max_memory_ns is then its time
--- per token at peak memory bandwidth.
+-- The row all covers the whole iteration. The roofline columns exclude calls without a known roofline; covered_pct is
+-- the share of device_ns in calls with a known roofline. If the sizes of weights and cache are known from a different
+-- source, pass weight_bytes and kv_token_bytes. A decode reads all weights and all contexts once, so max_memory_ns is
+-- then its time per token at peak memory bandwidth.
 --
 -- Title: Serving against the roofline
 -- Shown: rank, phase, category, device_ns, max_roofline_ns, peak_pct, covered_pct, max_memory_ns, reason
 -- Report: table; if iterations
 -- Status: experimental
 -- Since: 0.1
--- Reference: TraceLens perf models, pairs of attention = sq * sk - (sq * sq - sq) / 2
--- Needs: annotations of a serving engine, record_shapes, and a device in the list of peaks, or both peaks given
+-- Reference: TraceLens perf models, attention pairs = sq * sk - (sq * sq - sq) / 2
+-- Needs: annotations of a serving engine, record_shapes, and a device in the list of peaks, or both custom peaks
 -- Scope: runs, ranks; iterations of a server are not profiler steps
 CREATE OR REPLACE MACRO serving_roofline_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Number of keys that a layer with a sliding window attends to [tokens]; 0: no layer has a window; NULL: unknown.
+    -- Number of keys that a layer with a sliding window attends to [tokens]; 0 without windows, NULL if unknown.
     window_tokens BIGINT := NULL,
     -- Share of the layers that have a sliding window [%].
     windowed_layer_pct DOUBLE := 100.0,
@@ -51,9 +51,9 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   query_head_count  BIGINT [count]  Number of query heads of attention; NULL if not recorded, or if calls differ.
 --   kv_head_count     BIGINT [count]  Number of key and value heads of attention.
 --   kv_type           VARCHAR         Data type of the KV cache.
---   max_flops         BIGINT [1]      Upper bound of the floating-point operations of calls for which they are known.
---   max_moved_bytes   BIGINT [bytes]  Upper bound of the bytes read and written by calls for which they are known.
---   max_memory_ns     BIGINT [ns]     Time to move max_moved_bytes at peak memory bandwidth; in the row all with weight_bytes and kv_token_bytes, time to read all weights and contexts.
+--   max_flops         BIGINT [1]      Upper bound of the floating-point operations, over all calls for which the number is known.
+--   max_moved_bytes   BIGINT [bytes]  Upper bound of the bytes read and written, over all calls for which the number is known.
+--   max_memory_ns     BIGINT [ns]     Time to move max_moved_bytes at peak memory bandwidth; in the row all, if weight_bytes and kv_token_bytes are given, time to read all weights and contexts.
 --   roofline_ns       BIGINT [ns]     Time of the covered calls at the roofline; NULL if sliding windows are unknown.
 --   max_roofline_ns   BIGINT [ns]     Upper bound of roofline_ns, with full contexts.
 --   peak_pct          DOUBLE [%]      max_roofline_ns as a share of the time of the covered calls.
@@ -141,7 +141,7 @@ SELECT
     t.message AS reason
 FROM means AS s
 LEFT JOIN main_reasons AS r ON r.run = s.run AND r.rank = s.rank AND r.phase IS NOT DISTINCT FROM s.phase AND r.category IS NOT DISTINCT FROM s.category
--- If the work is known, only the device's peak is unknown.
+-- If no call is covered although its work is known, the device's peak must be unknown.
 CROSS JOIN LATERAL (SELECT CASE WHEN s.covered_ns IS NULL AND s.moved_bytes IS NOT NULL THEN 'operator_work.unknown_device' ELSE r.reason_code END AS reason_code) AS x
 LEFT JOIN messages AS t ON t.code = x.reason_code
 ORDER BY s.run, s.rank, s.phase, s.category IS NOT NULL, s.device_ns DESC, s.category

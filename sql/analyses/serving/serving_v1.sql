@@ -36,8 +36,8 @@ CREATE OR REPLACE MACRO serving_v1(
 --   mean_context_tokens      DOUBLE [tokens]  Mean context length of a request.
 --   device_ns                BIGINT [ns]      Time on the device, without gaps and unrecorded time.
 --   busy_ns                  BIGINT [ns]      Part of device_ns in which at least one operation runs.
---   busy_pct                 DOUBLE [%]       busy_ns as a share of the iteration times.
---   gap_ns                   BIGINT [ns]      Time between iterations, which is part of the iteration times; NULL if no iteration has a predecessor.
+--   busy_pct                 DOUBLE [%]       busy_ns as a share of the sum of iteration times.
+--   gap_ns                   BIGINT [ns]      Total time between iterations, which is part of the iteration times; NULL if no iteration has a predecessor.
 --   gap_p50_ns               BIGINT [ns]      Median gap before an iteration; NULL if no iteration has a predecessor.
 --   host_p50_ns              BIGINT [ns]      Median time of an iteration on the host; if it exceeds iteration_p50_ns, the host cannot keep up.
 --   unrecorded_ns            BIGINT [ns]      Unrecorded time inside iterations; no other column includes it.

@@ -1,21 +1,21 @@
 -- Slow ranks, hosts, pipeline stages and steps of a run.
 --
--- A rank is judged by its step time without waits for other ranks (non_wait_ns). It is compared with the other ranks
--- of the step (and of its pipeline stage), the other hosts, and the other steps. The distance from the median is in
--- standard deviations, estimated from the median absolute deviation. A standard deviation is at least 1 % of the
--- median, so with the default slow_z nothing within 3.5 % of the median is slow. Comparisons need at least three
--- ranks, three steps, or two hosts with two ranks each. A host is slow if the median of its ranks is slow; a rank of a
--- slow host is slow only if it is slow compared with its neighbors. Steps of all pipeline stages are equally long, so
--- stages are compared by compute time: a stage is slow if the compute time of its median rank is at least
--- slow_stage_ratio times the mean of the other stages. compute_ns, transfer_ns, wait_ns, memory_ns, unrecorded_ns and
--- idle_ns sum to step_ns.
+-- Ranks, hosts and steps are judged by step time without waits for other ranks (non_wait_ns). Each rank is compared
+-- with the other ranks of the same step and pipeline stage, each host with the other hosts, and each step with the
+-- other steps of the rank. Distances from the median are in standard deviations, estimated from the median absolute
+-- deviation. The estimate is at least 1 % of the median, so with the default slow_z, nothing within 3.5 % of the
+-- median is slow. Comparisons need at least three ranks, three steps, or two hosts with two ranks each. A host is slow
+-- if the median of its ranks is slow; a rank of a slow host is slow only if it is slow compared with its neighbors.
+-- Steps of all pipeline stages are equally long, so stages are compared by compute time: a stage is slow if the
+-- compute time of its median rank is at least slow_stage_ratio times the mean of the other stages. compute_ns,
+-- transfer_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns.
 --
 -- Title: Slow ranks and slow steps
 -- Shown: rank, step, step_ns, compute_ns, wait_ns, idle_ns, verdict, host_name, stage
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight cluster overview, slow host and slow card
--- Needs: nothing; steps need the profiler's schedule, memory peaks profile_memory=True
+-- Needs: nothing; steps need the profiler's schedule, and memory peaks need profile_memory=True
 -- Report: of several ranks
 CREATE OR REPLACE MACRO cluster_overview_v1(
     -- Runs to include; NULL means every run.
@@ -26,9 +26,9 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Distance above the median from which a rank, host or step is slow, in standard deviations.
+    -- Minimum distance above the median at which a rank, host or step is slow, in standard deviations.
     slow_z DOUBLE := 3.5,
-    -- Value of stage_ratio from which a pipeline stage is slow.
+    -- Minimum stage_ratio at which a pipeline stage is slow.
     slow_stage_ratio DOUBLE := 1.2
 ) AS TABLE
 -- Columns:
@@ -47,13 +47,13 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   non_wait_ns           BIGINT [ns]     step_ns minus wait_ns.
 --   host_mean_ns          DOUBLE [ns]     Mean non_wait_ns over the ranks of the host in the step; NULL if the host is unknown.
 --   rank_z                DOUBLE [1]      Distance from the other ranks of the step, in standard deviations; NULL for fewer than three ranks.
---   host_z                DOUBLE [1]      Distance of the host from the other hosts, in standard deviations; NULL for fewer than two hosts of two ranks each.
---   step_z                DOUBLE [1]      Distance of the step from the other steps, median over the ranks, in standard deviations; NULL for fewer than three steps.
---   stage_ratio           DOUBLE [1]      Compute time of the stage as a multiple of the mean of the other stages in the step; NULL with fewer than two stages.
+--   host_z                DOUBLE [1]      Distance of the host from the other hosts, in standard deviations; NULL for fewer than two hosts with two ranks each.
+--   step_z                DOUBLE [1]      Distance of the step from the other steps, as the median over the ranks, in standard deviations; NULL for fewer than three steps.
+--   stage_ratio           DOUBLE [1]      Compute time of the stage as a multiple of the mean of the other stages in the step; NULL for fewer than two stages.
 --   is_slow_rank          BOOLEAN         Whether the rank is slow in this step; NULL if it cannot be compared.
 --   is_slow_host          BOOLEAN         Whether the host of the rank is slow in this step.
 --   is_slow_step          BOOLEAN         Whether the step is slow on the median rank, and therefore counts as slow everywhere.
---   is_slow_stage         BOOLEAN         Whether the stage is slow in this step; NULL with fewer than two stages.
+--   is_slow_stage         BOOLEAN         Whether the stage is slow in this step; NULL for fewer than two stages.
 --   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere or as usual; NULL if nothing can be compared.
 --   slow_count            BIGINT [count]  Number of steps in which the rank or its host is slow.
 --   step_count            BIGINT [count]  Number of steps of the rank in the comparison.
@@ -101,7 +101,7 @@ WITH
     compared_hosts AS (
         SELECT
             h.run, h.step, h.stage,
-            -- With two hosts, quantile_disc returns the faster host.
+            -- With two hosts, quantile_disc returns the median of the faster host.
             CASE WHEN count(*) >= 2 AND count(h.host_name) = count(*) AND min(h.rank_count) >= 2 THEN quantile_disc(h.host_middle, 0.5) END AS base
         FROM hosts AS h
         GROUP BY h.run, h.step, h.stage

@@ -1,7 +1,7 @@
--- Mean step time of each rank of a cluster by phase: which host or device is slow, in which phase.
+-- Mean step time of each rank in a cluster by phase, to show which host or device is slow in which phase.
 --
 -- The means cover the steps of cluster_step_trace that are in the store; MindSpore's own mean also covers other steps.
--- The first step often includes job startup; exclude it with steps := [2, 3, ...]. Each mean is over the steps in
+-- The first step often includes job startup; exclude it with steps := [2, 3, ...]. Each mean covers the steps for
 -- which its phase is known.
 --
 -- Title: Mean step of each rank

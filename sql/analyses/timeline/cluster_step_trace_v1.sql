@@ -1,9 +1,9 @@
--- Phases of each step on each rank of a cluster: iteration interval, forward and backward pass, tail.
+-- Phases of each step on each rank in a cluster: iteration interval, forward and backward pass, tail.
 --
--- The three phases sum to the step. A long interval on one host indicates slow data loading, a long forward and
--- backward pass slow compute, and a long tail slow communication of parameters. Steps of a MindSpore cluster are
--- reported as its recorder measured them. The mean step that the recorder also wrote is not included (see
--- cluster_step_traces, step NULL).
+-- The three phases sum to the step. If one host has a long interval, its data loading is slow; a long forward and
+-- backward pass indicates slow compute, and a long tail indicates slow communication of parameters. Steps of a
+-- MindSpore cluster are reported as its recorder measured them. The mean step that the recorder also wrote is not
+-- included (see step NULL in cluster_step_traces).
 --
 -- Steps of other traces are consecutive on the device. A step begins when the host step has begun and the previous
 -- step has ended on the device. It ends with the host step or with the last kernel launched in the step, whichever is
@@ -40,9 +40,9 @@ CREATE OR REPLACE MACRO cluster_step_trace_v1(
 --   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step; NULL if no backward pass is found.
 --   computation_ns          BIGINT [ns]  Compute time.
 --   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
---   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if they cannot be distinguished.
---   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is.
---   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is.
+--   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if sends cannot be distinguished from receives.
+--   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is NULL.
+--   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is NULL.
 SELECT
     s.run,
     s.rank,

@@ -1,15 +1,15 @@
 -- Arguments of host and device events as recorded in the trace, one row per event and argument.
 --
 -- Names are as in the trace, such as "Input Dims" or "blocks per SM", and values are JSON. Arguments that are null in
--- the trace are omitted. If a column stores the argument, an older spelling is returned under today's name ("external
--- id" of 2021 is "External id", "size" of MTIA is "bytes").
+-- the trace are omitted. If a table column stores the argument, an older spelling is returned under the current name
+-- ("external id", used in 2021, as "External id"; "size", used for MTIA, as "bytes").
 --
 -- Title: Arguments of events
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA ParserConfig(args, parse_all_args)
 -- Needs: events
--- Scope: runs, ranks; arguments belong to events, and the table of an event has its step
+-- Scope: runs, ranks; arguments have no steps of their own
 CREATE OR REPLACE MACRO event_arguments_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -83,7 +83,7 @@ WITH
         UNION ALL
         SELECT 'python_calls', c.* FROM lib._cells('frames') AS c
     ),
-    -- If a column cannot represent an argument, event_args keeps all arguments of the event, including those that
+    -- If a column cannot represent an argument, event_args keeps all arguments of the event, including arguments that
     -- columns store.
     of_texts AS (
         SELECT x.run, x.rank, x.event_id, x.args
@@ -93,7 +93,7 @@ WITH
         FROM other_events AS o
         WHERE o.phase = 'X'
     ),
-    -- Arguments that are a list, a number or null have no keys.
+    -- If args is a list, a number or null, it has no keys.
     keyed AS (
         SELECT t.run, t.rank, t.event_id, t.args, unnest(json_keys(t.args)) AS argument
         FROM of_texts AS t

@@ -1,8 +1,8 @@
 -- Operations on each device stream over time: the rows of a timeline chart.
 --
 -- One row per operation. If resolution_ns is set, adjacent operations of one stream and class form one row if the gap
--- between them is shorter than resolution_ns. The row is named after the longest operation. This keeps the timeline of
--- a whole job small. Times are relative to the first selected operation of the run. Synchronizations are excluded.
+-- between them is shorter than resolution_ns, which keeps the timeline of a whole job small. The row is named after
+-- the longest operation. Times are relative to the first selected operation of the run. Synchronizations are excluded.
 --
 -- Title: Timeline of GPU streams
 -- Shown: rank, stream, start_ns, end_ns, name, class, step, op_count

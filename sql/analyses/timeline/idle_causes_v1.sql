@@ -5,17 +5,17 @@
 -- Time until the end of the call that launches the next operation is attributed to the host. Time from the end of that
 -- call to the start of the operation is attributed to the device (device queue).
 --
--- Host activity in a gap is not always its cause. If the gap began during a call that blocks the host until the
--- device has finished, the queue had drained. Any host activity that follows is only a consequence. Such rows have
--- relation effect: without the synchronization the device might have had work. Data loading counts as a cause even
--- then.
+-- Host activity in a gap is not always its cause. If the gap began during a call that blocks the host until the device
+-- has finished, the queue had drained, and any host activity that follows is only a consequence. Rows for such
+-- activity have the relation effect: without the synchronization, the device might have had work. Data loading in such
+-- a gap still counts as a cause.
 --
 -- Title: Why GPUs are idle
 -- Shown: rank, idle_ns, step_pct, cause, name, gap_count, longest_ns, next_analysis, message
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin "Other", by host activity
--- Needs: GPU activity; steps need the profiler's schedule, names outside operators need with_stack or record_function
+-- Needs: GPU activity; steps need the profiler's schedule, and names outside operators need with_stack or record_function
 -- Ranks: independent
 -- Report: first 3
 CREATE OR REPLACE MACRO idle_causes_v1(
@@ -27,8 +27,8 @@ CREATE OR REPLACE MACRO idle_causes_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Name reported first: operator (the innermost), outermost operator, module, frame or annotation. If none is
-    -- open, the innermost of operator, frame and annotation is reported.
+    -- Kind of name to report: operator (the innermost), outermost operator, module, frame or annotation. If no event
+    -- of that kind is open, the innermost operator, frame or annotation is reported.
     level VARCHAR := 'operator'
 ) AS TABLE
 -- Columns:
@@ -43,10 +43,10 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   idle_ns        BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
 --   idle_pct       DOUBLE [%]      idle_ns as a share of the rank's total over all rows.
 --   step_pct       DOUBLE [%]      idle_ns as a share of the rank's step time.
---   gap_count      BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
+--   gap_count      BIGINT [count]  Number of gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns     BIGINT [ns]     Longest time with this cause in one gap.
---   longest_step   BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts     BIGINT [ns]     Start of that time, relative to the run's first event.
+--   longest_step   BIGINT          Step of the gap with the longest time; NULL in a trace without steps.
+--   longest_ts     BIGINT [ns]     Start of the longest time, relative to the run's first event.
 --   event_id       BIGINT          Event to inspect in the longest gap: the host event, or the device operation that ends the gap; NULL if unknown.
 --   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         Explanation and recommended next step.

@@ -1,8 +1,8 @@
 -- Every idle gap of each device stream: length, category, adjacent operations, and the launch that ended the gap.
 --
 -- host_wait: the host launched the next operation only after all previous operations had ended. kernel_wait: a gap
--- below the threshold between operations that were both queued. other: a longer gap, for instance a wait for another
--- stream.
+-- below the threshold between operations that were both queued. other: a longer gap, for instance because the
+-- operation waits for a different stream.
 --
 -- Title: Every idle gap
 -- Shown: rank, stream, dur, category, next_name, op_name, ts, previous_name
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO idle_gaps_v1(
 --   next_id        BIGINT       event_id of the operation that ends the gap.
 --   next_name      VARCHAR      Name of the next operation.
 --   launch_id      BIGINT       event_id of the call that launched the next operation; NULL if not in the trace.
---   launch_ts      BIGINT [ns]  Start of that call.
+--   launch_ts      BIGINT [ns]  Start of the launching call.
 --   op_id          BIGINT       event_id of the host operator that launched the next operation.
 --   op_name        VARCHAR      Name of the launching operator.
 SELECT

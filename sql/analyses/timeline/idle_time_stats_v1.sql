@@ -1,4 +1,4 @@
--- Distribution of idle gap lengths of each device stream by category, with the statistics of pandas describe().
+-- Distribution of idle gap lengths on each device stream by category, with the statistics of pandas describe().
 --
 -- Title: Distribution of idle gaps
 -- Shown: rank, stream, category, gap_count, mean_ns, p50_ns, max_ns

@@ -10,7 +10,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze overall metrics, TensorBoard profiler plugin overview
--- Needs: nothing; steps need the profiler's schedule, memory peaks profile_memory=True
+-- Needs: nothing; steps need the profiler's schedule, and memory peaks need profile_memory=True
 -- Report: first 5; table
 CREATE OR REPLACE MACRO kpis_v1(
     -- Runs to include; NULL means every run.
@@ -27,10 +27,10 @@ CREATE OR REPLACE MACRO kpis_v1(
 --   rank_count                 BIGINT [count]  Number of ranks.
 --   step_count                 BIGINT [count]  Number of distinct steps; NULL for traces without steps.
 --   device_name                VARCHAR         Most frequent device model; NULL if not recorded.
---   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps, or of the whole trace without steps.
+--   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps; for traces without steps, mean duration of the whole trace.
 --   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks; NULL without a device.
 --   compute_pct                DOUBLE [%]      Share of recorded step time with a computation kernel running; NULL without a device.
---   exposed_communication_pct  DOUBLE [%]      Share of recorded step time with communication, transferring or waiting, not overlapped by compute.
+--   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in communication (transfer or wait) that is not overlapped by compute.
 --   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
 --   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
 --   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.

@@ -1,10 +1,10 @@
 -- Profiler steps of each rank: start, duration, and the device work launched in them.
 --
 -- Only steps on the host are listed, not their copies on the device. The last step is excluded by default because
--- profilers stop in the middle of it. An operation belongs to the step that launched it, whenever it runs. Operations
--- without a launch in the trace, mostly launched before the capture, belong to no step. The unlaunched columns count
--- such operations that start during the step. If a rank has two steps with the same number, both rows contain all
--- device operations of that number.
+-- profilers stop in the middle of it. An operation belongs to the step that launched it, regardless of when it runs.
+-- Operations without a launch in the trace, most of which were launched before the capture, belong to no step. The
+-- unlaunched columns count such operations that start during the step. If a rank has two steps with the same number,
+-- both rows contain all device operations of that number.
 --
 -- Title: Profiler steps
 -- Shown: rank, step, ts, dur, is_last, gpu_op_count, gpu_sum_ns

@@ -1,16 +1,16 @@
 -- Breakdown of each host step into compute, exposed transfer, exposed wait, exposed copies, unrecorded and idle time.
 --
 -- The ten parts sum exactly to the step. Steps are host steps, so time before the first device activity of a step
--- counts as idle. Concurrent activity counts once, in the order computation, transfer, wait, copies. Matching
--- collectives across ranks separates waiting for other ranks from transferring. If a collective has no match, or its
--- end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A trace without steps
--- counts as one step, from the start of its first event until its last event ends.
+-- counts as idle. Concurrent activity counts once, toward the first that applies: computation, transfer, wait, copies.
+-- Matching collectives across ranks separates waiting for other ranks from transferring. If a collective has no match,
+-- or its end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A trace without
+-- steps counts as one step, from the start of its first event until its last event ends.
 --
 -- Unrecorded time is neither idle nor compute. During this time, the device runs work that was launched before the
--- recording, whose records were lost, or that had not ended when the recording stopped (`unrecorded_time`). At the
--- start of a recording, idle time and earlier work may be indistinguishable. Such undecided time is part of
--- idle_before_ns, and undecided_ns is its length. unrecorded_before_ns is the time known to be earlier work; it is NULL
--- if there is only undecided time. Steps overlap if the profiler opens the next step before it closes the current one.
+-- recording, work whose records were lost, or work that had not ended when the recording stopped (`unrecorded_time`).
+-- At the start of a recording, idle time and earlier work may be indistinguishable. Such undecided time is part of
+-- idle_before_ns, and undecided_ns is its length. unrecorded_before_ns is the time known to be earlier work; it is
+-- NULL if only undecided time is left. Steps overlap if the profiler opens a step before it closes the previous one.
 --
 -- Title: Where a step goes
 -- Shown: rank, step, step_ns, compute_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns

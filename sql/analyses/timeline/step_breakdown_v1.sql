@@ -1,11 +1,11 @@
 -- Breakdown of each step into eight roles that are mutually exclusive and sum to the step.
 --
--- A moment counts in the first role that applies: computation kernel, copy, memset, communication, runtime or driver
--- call, data loader, host operator or annotation, other. Runtime calls and the roles after them are therefore time not
--- overlapped by device activity. All host threads count. Steps are as the device sees them: a step is the host step,
--- extended until the work launched in it has ended. Communication is device communication; on a rank without a device,
--- it is gloo communication on the host. A data loader is a torch data loader, or an annotation that names a data
--- loader.
+-- Each moment counts toward the first role that applies: computation kernel, copy, memset, communication, runtime or
+-- driver call, data loader, host operator or annotation, other. Runtime calls and the roles after them are therefore
+-- time not overlapped by device activity. Activity on all host threads counts. Steps are as the device sees them: a
+-- step is the host step, extended until the work launched in it has ended. Communication is device communication; on a
+-- rank without a device, it is gloo communication on the host. A data loader is a torch data loader, or an annotation
+-- that names a data loader.
 --
 -- Title: Step time by role
 -- Shown: rank, step, step_ns, kernel_ns, memcpy_ns, communication_ns, data_loader_ns, cpu_exec_ns, other_ns
@@ -30,12 +30,12 @@ CREATE OR REPLACE MACRO step_breakdown_v1(
 --   step              BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   step_ns           BIGINT [ns]  Duration of the step as the device sees it: the sum of the eight roles.
 --   kernel_ns         BIGINT [ns]  Time with a computation kernel running.
---   memcpy_ns         BIGINT [ns]  Time with a copy running, in no earlier role.
---   memset_ns         BIGINT [ns]  Time with a memset running, in no earlier role.
---   communication_ns  BIGINT [ns]  Time with communication running, in no earlier role.
+--   memcpy_ns         BIGINT [ns]  Time with a copy running, excluding earlier roles.
+--   memset_ns         BIGINT [ns]  Time with a memset running, excluding earlier roles.
+--   communication_ns  BIGINT [ns]  Time with communication running, excluding earlier roles.
 --   runtime_ns        BIGINT [ns]  Time with the host in a runtime or driver call while the device is idle.
---   data_loader_ns    BIGINT [ns]  Time with a data loader open, in no earlier role.
---   cpu_exec_ns       BIGINT [ns]  Time with an operator or annotation open on the host, in no earlier role.
+--   data_loader_ns    BIGINT [ns]  Time with a data loader open, excluding earlier roles.
+--   cpu_exec_ns       BIGINT [ns]  Time with an operator or annotation open on the host, excluding earlier roles.
 --   other_ns          BIGINT [ns]  Remaining time, such as Python code outside operators, or waiting.
 WITH
     windows AS MATERIALIZED (

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO step_time_stats_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Distance above the median from which a step is slow, in standard deviations.
+    -- Minimum distance above the median at which a step is slow, in standard deviations.
     slow_z DOUBLE := 3.5
 ) AS TABLE
 -- Columns:
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO step_time_stats_v1(
 --   p90_ns            DOUBLE [ns]     90th percentile of the durations.
 --   p99_ns            DOUBLE [ns]     99th percentile of the durations.
 --   max_ns            BIGINT [ns]     Longest duration.
---   longest_step      BIGINT          Longest step; the first if several are equal.
+--   longest_step      BIGINT          Number of the longest step; the lowest number if several steps are equally long.
 --   slow_count        BIGINT [count]  Number of slow steps; NULL for fewer than three steps.
 --   unrecorded_step_count  BIGINT [count]  Number of steps in which the device ran work that is not in the trace.
 --   mean_interval_ns  DOUBLE [ns]     Mean time from the start of a step to the start of the next; NULL for a single step.

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
 --   position        BIGINT [1]      Position by idle_after_ns on the rank; 1 is the longest.
---   kind            VARCHAR         Awaited object: device, stream, event, or copy (whose call returns only after the copy has ended).
+--   kind            VARCHAR         Awaited object: device, stream, event, or copy (the call returns only after the copy has ended).
 --   call            VARCHAR         Name of the runtime call.
 --   operator        VARCHAR         Innermost enclosing operator; NULL if none.
 --   frame           VARCHAR         Innermost enclosing Python frame of a source file; NULL if none or not recorded.
@@ -37,9 +37,9 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   call_count      BIGINT [count]  Number of calls.
 --   host_ns         BIGINT [ns]     Total duration of the calls.
 --   busy_ns         BIGINT [ns]     Part of host_ns in which the device works.
---   copy_ns         BIGINT [ns]     Part of host_ns in copies that the calls wait for.
+--   copy_ns         BIGINT [ns]     Part of host_ns in copies that the calls wait for; NULL unless kind is copy.
 --   idle_during_ns  BIGINT [ns]     Part of host_ns in which the device has no work.
---   idle_after_ns   BIGINT [ns]     Device idle time caused by the calls, from when the queue drains until new work starts; excludes data loading and is at most the duration of each call.
+--   idle_after_ns   BIGINT [ns]     Device idle time caused by the calls, from when the queue drains until new work starts, excluding data loading; for each call, at most its duration.
 --   longest_ns      BIGINT [ns]     Longest idle_after_ns of one call.
 --   event_id        BIGINT          event_id of the call with longest_ns, or of the longest call if none caused idle time.
 --   message_code    VARCHAR         Code of the message in the table messages.
@@ -59,7 +59,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    -- Prefix sums: the busy time of an interval is the difference between its end and its start.
+    -- Prefix sums: the busy time of an interval is the sum at its end minus the sum at its start.
     islands AS MATERIALIZED (
         SELECT
             m.lane.run AS run, m.lane.rank AS rank, m.ts, m.dur,

@@ -4,7 +4,7 @@
 -- counted. Times are unions over all streams of the rank, so overlapping operations count once. Compute + exposed
 -- communication + exposed memory + idle equals the span exactly. Exposed communication is not overlapped by compute;
 -- exposed memory is not overlapped by compute or communication. non_compute is the sum of both exposed parts.
--- Synchronizations are not activity. Operations with an impossible duration (negative, or ending far after the
+-- Synchronizations do not count as activity. Operations with an impossible duration (negative, or ending far after the
 -- recording) count only in suspect_count and suspect_ns.
 --
 -- Title: Where GPU time goes
@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO temporal_breakdown_v1(
 --   exposed_communication_pct  DOUBLE [%]      exposed communication / span.
 --   exposed_memory_pct         DOUBLE [%]      exposed memory / span.
 --   kernel_time_ns             BIGINT [ns]     Sum of all durations; concurrent operations each count.
---   suspect_count              BIGINT [count]  Device operations excluded because of an impossible duration.
+--   suspect_count              BIGINT [count]  Number of device operations excluded because of an impossible duration.
 --   suspect_ns                 BIGINT [ns]     Recorded duration of the excluded operations; no other column contains it.
 WITH
     spans AS (

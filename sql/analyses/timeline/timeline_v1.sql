@@ -3,8 +3,8 @@
 -- Events shorter than a bucket are merged with other events of the same lane and part that start in the same bucket,
 -- so the timeline of a whole job stays small. Longer events have a row of their own. Times are relative to the first
 -- selected event. Host lanes are the threads with the most launches; they show outermost operators, and runtime calls
--- outside operators. Idle time is as in `idle_causes`: no stream of the rank is active within a step. Idle gaps of at
--- least an eighth of a bucket are rows, labelled with the host activity that covers most of the gap.
+-- outside operators. Idle time is time within a step in which no stream of the rank is active, as in `idle_causes`.
+-- Idle gaps of at least an eighth of a bucket have rows, labeled with the host activity that covers most of the gap.
 --
 -- Title: Timeline
 -- Shown: rank, lane, start_ns, end_ns, name, part, step, op_count
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO timeline_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
-    -- Number of buckets of a run, divided among its ranks: with two ranks, each has half as many.
+    -- Number of buckets per run, divided among its ranks: with two ranks, each rank gets half as many.
     bucket_count BIGINT := 1000,
     -- Number of host threads to show per rank.
     thread_count BIGINT := 2

@@ -1,13 +1,13 @@
--- Largest costs of step time: idle GPUs by cause, exposed transfers, waits for other ranks, exposed copies, kernels.
+-- Largest costs in step time: idle GPUs by cause, exposed transfers, waits for other ranks, exposed copies, kernels.
 --
--- The time is that of host steps on all ranks. Idle, unrecorded and exposed times are mutually exclusive, as in
--- `step_accounting`. Idle time is split as in `idle_causes`. A gap is idle_host until the host has launched the
--- operation that ends it, or throughout if no operation follows. The rest of the gap is idle_queued. A gap is
--- idle_unknown if that launch is not in the trace. In unrecorded time the device ran work that is not in the trace, so
--- it is neither idle time nor a cost of the host. Kernels are the num_kernels computation kernels with the longest
--- total duration; concurrent kernels on two streams both count. Costs of zero have no row.
+-- Step time is the duration of host steps, summed over all ranks. Idle, unrecorded and exposed times are mutually
+-- exclusive, as in `step_accounting`. Idle time is split as in `idle_causes`. A gap is idle_host until the host has
+-- launched the operation that ends it, or throughout if no operation follows. The rest of the gap is idle_queued. A
+-- gap is idle_unknown if the launch of that operation is not in the trace. Unrecorded time, in which the device ran
+-- work that is not in the trace, is neither idle time nor a cost of the host. Kernels are the num_kernels computation
+-- kernels with the longest total duration; concurrent kernels on two streams both count. Costs of zero have no row.
 --
--- Title: What costs most
+-- Title: What costs the most
 -- Shown: cost_ns, cost_pct, subject, message, next_analysis, cost, worst_rank, position
 -- Status: stable
 -- Since: 0.1
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   cost_ns         BIGINT [ns]     Cost on all ranks.
 --   cost_pct        DOUBLE [%]      cost_ns as a share of the run's step time.
 --   event_count     BIGINT [count]  Number of gaps, or of launches of the kernel; NULL for other costs.
---   worst_rank      INTEGER         Rank with the highest cost; the lowest rank if several are equal. For waits, the rank that waits longest.
+--   worst_rank      INTEGER         Rank with the highest cost; the lowest rank if several are equal. For waits, the rank that waits the longest.
 --   worst_rank_ns   BIGINT [ns]     Cost on that rank.
 --   worst_rank_pct  DOUBLE [%]      worst_rank_ns as a share of that rank's step time.
 --   message_code    VARCHAR         Code of the message in the table messages.
@@ -44,7 +44,7 @@ WITH
         SELECT p.*
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
-    -- A rank without device activity has no idle GPU.
+    -- Exclude ranks without device activity, which have no GPU that could be idle.
     times AS MATERIALIZED (
         SELECT
             w.run, w.rank, sum(w.step_ns)::BIGINT AS span,
@@ -53,7 +53,7 @@ WITH
         GROUP BY w.run, w.rank
         HAVING sum(w.compute_ns + w.exposed_transfer_ns + w.exposed_wait_ns + w.exposed_memory_ns) > 0
     ),
-    -- A gap across a step boundary counts once per step; so does its time in overlapping steps.
+    -- A gap across a step boundary counts once per step, and its time in overlapping steps counts once per step too.
     gaps AS (
         SELECT i.run, i.rank, i.waits_for, unnest(i.in_steps) AS step, i.dur
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i

@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   device                      BIGINT          Device number; NULL on the host.
 --   stream                      BIGINT          Device stream; NULL on the host.
 --   correlation                 BIGINT          Correlation id.
---   linked_event_id             BIGINT          event_id at the other end of the correlation; NULL if not in the trace.
+--   linked_event_id             BIGINT          event_id of the event at the other end of the correlation; NULL if not in the trace.
 --   external_id                 BIGINT          External id.
 --   bytes                       BIGINT [bytes]  Bytes copied or set.
 --   bandwidth_gbps              DOUBLE [GB/s]   Recorded bandwidth.

@@ -2,14 +2,14 @@
 --
 -- Busy time is the union of kernels, copies and memsets; the buckets of a rank sum to its busy time. All ranks share
 -- the same buckets, from the first to the last device activity of the run; the last bucket may be shorter. Times are
--- NULL for buckets before a rank's capture begins or after it ends. A run with several recordings has buckets in each,
--- and none between them.
+-- NULL for buckets before a rank's capture begins or after it ends. A run with several recordings has buckets in each
+-- recording, but none between recordings.
 --
 -- Title: GPU utilization over time
 -- Shown: rank, start_ns, busy_pct, busy_ns, compute_ns, communication_ns, overlap_ns
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; a picture of the whole capture
+-- Scope: runs, ranks; buckets cover the whole capture
 -- Reference: Nsight Systems utilization heat map
 -- Needs: GPU activity
 -- Report: chart
