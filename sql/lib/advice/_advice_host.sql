@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib._advice_host(
 --   rank          INTEGER         Rank of the process.
 --   kind          VARCHAR         Kind as in lib.host_costs.
 --   has_device    BOOLEAN         Whether the rank has a device.
---   subject       VARCHAR         Name of the largest contribution; NULL if it has no name.
+--   subject       VARCHAR         Name of the largest contribution; NULL if the contribution has no name.
 --   event_count   BIGINT [count]  Number of events, or of loop iterations.
 --   affected_ns   BIGINT [ns]     Host time in the steps.
 --   exposed_ns    BIGINT [ns]     Part of affected_ns during which the device waits for a launch; all of affected_ns without a device.

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._slow_steps(
 --   least_ns    BIGINT [ns]     Shortest step time.
 --   most_ns     BIGINT [ns]     Longest step time.
 --   slow_share  DOUBLE [1]      Share of the steps in the slower group; NULL if the steps are one group.
---   slow_ratio  DOUBLE [1]      Mean of the slower group / mean of the others; NULL if the steps are one group.
+--   slow_ratio  DOUBLE [1]      Mean of the slower group / mean of the other group; NULL if the steps are one group.
 --   slow_text   VARCHAR         Description of the slower group; NULL if the steps are one group.
 WITH
     _placed AS MATERIALIZED (
