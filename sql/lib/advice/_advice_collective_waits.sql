@@ -1,8 +1,9 @@
 -- Advice: waiting for other ranks in collectives takes at least 5 % of step time, without a straggler, slow stage or
 -- slow link.
 --
--- Waits come from matching with the traces of other ranks. On a rank without a match, the wait is the time of a
--- collective beyond the time that its message needs (`_advice_message_sizes`): 128 bytes do not need 200 us.
+-- Waits are measured by matching collectives with the traces of other ranks. If a rank has no match, its wait is the
+-- time that collectives take beyond what their messages need (`_advice_message_sizes`); for example, 128 bytes do not
+-- need 200 us.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -11,8 +12,8 @@ CREATE OR REPLACE MACRO lib._advice_collective_waits(
     spans,
     -- Name of a relation with the columns of lib._advice_message_sizes.
     sizes,
-    -- Name of a relation with the columns of lib._advice_data_loading: findings on runs delayed by a rank, stage or
-    -- link.
+    -- Name of a relation with the columns of lib._advice_data_loading: findings about runs that a rank, stage or link
+    -- delays.
     straggling
 ) AS TABLE
 -- Columns: those of _advice_data_loading.

@@ -1,4 +1,4 @@
--- Upper bound on what all rules of a rank can save together: time shared by several rules counts once.
+-- Upper bound on the combined saving of all rules for a rank; time shared by several rules counts once.
 --
 -- Each rule concerns a part of step time (`advice_part`); together, the rules for one part save at most that part.
 -- Rules about idle time cover different causes, and rules about kernels cover different kernels:
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib._advice_combined(
 -- Columns:
 --   run          VARCHAR      Run name.
 --   rank         INTEGER      Rank of the process.
---   combined_ns  BIGINT [ns]  Upper bound on the saving, at most the step time; NULL if no rule of the rank has a ceiling.
+--   combined_ns  BIGINT [ns]  Upper bound on the saving, at most the step time; NULL if no finding of the rank has a ceiling.
 WITH
     _rules AS (
         SELECT

@@ -1,9 +1,10 @@
--- Advice: convolutions add a bias that the following batch norm removes, for at least 0.5 % of step time.
+-- Advice: convolutions spend at least 0.5 % of step time on a bias that the following batch norm removes.
 --
--- Detected from operators as in torch's Conv2dBiasFollowedByBatchNorm2dPattern. A convolution with a third input is
--- followed by a batch norm with the same number of channels; an operator that counts batches may be in between. The
--- cost is the kernels that add the bias, plus at most the kernels that sum gradients in the backward pass of
--- convolutions. If the convolution kernel itself adds the bias, there is nothing to save.
+-- The pattern is torch's Conv2dBiasFollowedByBatchNorm2dPattern. A convolution with a bias (its third input) is
+-- followed by a batch norm with the same number of channels; only the increment of num_batches_tracked may come
+-- between the two. The cost is the time of the kernels that add the bias and, as an upper bound, of the kernels that
+-- sum bias gradients in the backward pass of all convolutions. If the convolution kernel itself adds the bias, there
+-- is nothing to save.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -40,8 +41,8 @@ WITH
         FROM _next AS n
         WHERE n.name <> 'aten::batch_norm' AND n.behind.name = 'aten::batch_norm' AND n.behind.channels = n.channels
     ),
-    -- Of all operators at the level of the norm, except the one that counts batches, the last one before the norm
-    -- must be the convolution.
+    -- The last operator before the norm, among its siblings in the call tree and ignoring the increment of
+    -- num_batches_tracked, must be the convolution.
     _others AS (
         SELECT c.run, c.rank, c.pid, c.tid, coalesce(c.parent_op_id, -1) AS parent_op_id, c.event_id, c.ts
         FROM cpu_ops AS c

@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib._advice_data_loading(
 --   ceiling_ns     BIGINT [ns]     Upper bound on the saving, at most the part of step time that the rule concerns; NULL if unknown.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
 --   event_id       BIGINT          event_id of an example; NULL if there is none.
---   message        STRUCT          Finding and recommendation: lib.message.
+--   message        STRUCT          Finding and recommendation, as returned by lib.message.
 --   evidence_sql   VARCHAR         Query that shows the evidence.
 --   next_analysis  VARCHAR         Analysis that shows more.
 WITH

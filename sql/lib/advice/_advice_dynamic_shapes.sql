@@ -2,8 +2,8 @@
 -- had.
 --
 -- Shapes are compared from the second step on, if there are at least three steps. New shapes must occur in more than
--- half of these steps, so a smaller last batch does not count. The ceiling is the recompilation time, which the trace
--- records; it does not record repeated work in libraries and the allocator.
+-- half of these steps, so a smaller last batch does not count. The ceiling covers only recompilation, because the
+-- trace does not record repeated work in libraries and the allocator.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,7 @@
 -- Advice: the device idles for at least 5 % of step time inside decode iterations that are not graph replays.
 --
--- A decode runs the same few hundred short kernels for each token, so that launching them takes longer than running them.
+-- A decode runs the same few hundred short kernels for each token, so launching the kernels takes longer than running
+-- them.
 --
 -- Status: experimental
 -- Since: 0.1

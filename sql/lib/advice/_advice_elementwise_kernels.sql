@@ -1,6 +1,6 @@
 -- Advice: long elementwise kernels and reductions take at least 10 % of step time.
 --
--- Each kernel reads and writes all of its operands; a compiler or a fused layer does so once for several operations.
+-- Each kernel reads and writes memory for a single operation; a fused kernel does so once for several operations.
 -- Only kernels of at least 10 us count: shorter ones belong to small_kernels, pure data movement to memory_traffic,
 -- and optimizer kernels to unfused_optimizer and zeroed_gradients.
 --

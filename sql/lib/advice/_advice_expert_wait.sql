@@ -1,7 +1,7 @@
 -- Advice: a rank waits in expert-parallel exchanges for at least 5 % of step time, without computing.
 --
--- The wait is the time by which exchanges take longer than on the fastest rank: another rank has more tokens or arrives
--- late. A single rank cannot be compared.
+-- The wait is how much longer exchanges take than on the fastest rank, because another rank has more tokens or
+-- arrives late. A single rank cannot be compared.
 --
 -- Status: experimental
 -- Since: 0.1

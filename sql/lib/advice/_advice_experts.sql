@@ -1,6 +1,6 @@
--- Expert-parallel exchanges of each rank: their exposed time, and the part of it that waits for another rank.
+-- Expert-parallel exchanges of each rank, with their exposed time and the part of it spent waiting for another rank.
 --
--- The wait of a call is the time by which it takes longer than on the fastest rank.
+-- The wait of a call is how much longer it takes than on the fastest rank.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib._advice_experts(
 --   event_count  BIGINT [count]  Number of kernels.
 --   affected_ns  BIGINT [ns]     Total duration of these kernels.
 --   exposed_ns   BIGINT [ns]     Part of affected_ns during which the rank does not compute.
---   wait_ns      BIGINT [ns]     Part of exposed_ns that is waiting; NULL with one rank, or if calls cannot be matched.
+--   wait_ns      BIGINT [ns]     Part of exposed_ns spent waiting; NULL for a single rank, or if calls cannot be matched.
 --   event_id     BIGINT          event_id of the call with the longest exposed time.
 WITH
     _calls AS MATERIALIZED (

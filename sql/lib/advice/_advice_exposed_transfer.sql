@@ -1,9 +1,9 @@
 -- Advice: exposed transfers of collectives take at least 5 % of step time.
 --
--- The threshold is that of TraceLens. Waits for other ranks, as found by matching with the traces of these ranks, are
--- excluded. On a rank without a match, the wait is the time of a collective beyond the time that its message needs
--- (`_advice_message_sizes`). Confidence is high if other ranks were matched. Otherwise, it is medium if at least half
--- of the collective time is in collectives with a known message size, and low if not.
+-- The threshold is that of TraceLens. Waits for other ranks are excluded; they are measured by matching collectives
+-- with the traces of those ranks. If a rank has no match, its wait is the time that collectives take beyond what
+-- their messages need (`_advice_message_sizes`). Confidence is high if other ranks were matched. Otherwise, it is
+-- medium if at least half of the collective time is in collectives with a known message size, and low if not.
 --
 -- Status: experimental
 -- Since: 0.1

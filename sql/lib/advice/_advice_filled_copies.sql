@@ -1,7 +1,7 @@
--- Advice: tensors are filled on the host and copied to the device, for at least 1 % of step time.
+-- Advice: filling tensors on the host and copying them to the device costs at least 1 % of step time.
 --
--- The pattern is torch's ExtraCUDACopyPattern, which has no threshold. The cost is the device idle time meanwhile,
--- plus the duration of the copy if nothing else runs.
+-- The pattern is torch's ExtraCUDACopyPattern, which has no threshold. The cost is the device idle time during this
+-- work, plus the duration of the copies if nothing else runs on the device.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,5 @@
--- Advice: Python garbage collection takes at least 1 % of step time (with a device: while the device waits).
+-- Advice: Python garbage collection takes at least 1 % of step time; if there is a device, only time during which the
+-- device waits counts.
 --
 -- Collections are recorded with the profiler option record_python_gc_info, or as a frame of gc.collect()
 -- (with_stack=True).

@@ -1,7 +1,7 @@
--- Host time in the steps by kind, and the device idle time meanwhile.
+-- Host time within steps by kind of work, and the device idle time during that work.
 --
--- Time shared by two spans of a kind counts once. Without a device, all of the time counts as exposed, because the
--- step waits for the host.
+-- Time shared by two spans of the same kind counts once. Without a device, all host time counts as exposed, because
+-- the step waits for the host.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -24,8 +24,8 @@ CREATE OR REPLACE MACRO lib._advice_host(
 --   rank          INTEGER         Rank of the process.
 --   kind          VARCHAR         Kind as in lib.host_costs.
 --   has_device    BOOLEAN         Whether the rank has a device.
---   subject       VARCHAR         Largest contribution; NULL if it has no name.
---   event_count   BIGINT [count]  Number of events, or of iterations of a loop.
+--   subject       VARCHAR         Name of the largest contribution; NULL if the contribution has no name.
+--   event_count   BIGINT [count]  Number of events, or of loop iterations.
 --   affected_ns   BIGINT [ns]     Host time in the steps.
 --   exposed_ns    BIGINT [ns]     Part of affected_ns during which the device waits for a launch; all of affected_ns without a device.
 --   device_ns     BIGINT [ns]     Device time of the same work.

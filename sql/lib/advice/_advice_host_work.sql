@@ -1,8 +1,8 @@
 -- Advice: host work between launches leaves the GPU idle for at least 5 % of step time.
 --
 -- Gaps are grouped by the operator or function on the host; a group counts if its gaps are longer than 1 ms on
--- average. If the host is late for 10 % of step time over all causes, the threshold is 3 %: several causes, each
--- below 5 %, would otherwise go unreported.
+-- average. If the host causes idle time of at least 10 % of step time in total, the threshold is 3 %, so that several
+-- causes below 5 % each are still reported.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,5 +1,5 @@
--- Advice: a Python loop indexes a tensor element by element, for at least 1 % of step time (with a device: while the
--- device waits).
+-- Advice: indexing a tensor element by element in a Python loop takes at least 1 % of step time; if there is a
+-- device, only time during which the device waits counts.
 --
 -- The pattern is torch's ForLoopIndexingPattern, which has no threshold.
 --

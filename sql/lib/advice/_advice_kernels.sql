@@ -21,10 +21,10 @@ CREATE OR REPLACE MACRO lib._advice_kernels(
 --   annotation   VARCHAR         Innermost enclosing user annotation; NULL if there is none.
 --   event_count  BIGINT [count]  Number of device operations.
 --   total_ns     BIGINT [ns]     Total duration.
---   small_count  BIGINT [count]  Operations shorter than 10 us, about the duration of a launch.
+--   small_count  BIGINT [count]  Number of operations shorter than 10 us, which is about the duration of a launch.
 --   small_ns     BIGINT [ns]     Total duration of these short operations.
 --   event_id     BIGINT          event_id of the longest operation; the first one if several are equal.
---   attention_part  VARCHAR      softmax or product if the name is that of such a part of unfused attention; otherwise NULL.
+--   attention_part  VARCHAR      softmax or product if the operation is that part of unfused attention; otherwise NULL.
 SELECT
     g.run, g.rank, g.class, g.name, c.name AS op_name, a.name AS annotation,
     count(*) AS event_count,

@@ -1,4 +1,5 @@
--- Advice if no rule saves 3 % of step time: the largest loss of each rank, and the analysis that shows it.
+-- Advice for runs in which no rule can save 3 % of step time: the largest loss of each rank, and the analysis that
+-- shows this loss.
 --
 -- Losses are the parts of step time without compute. If each loss is below 5 %, compute dominates step time.
 --

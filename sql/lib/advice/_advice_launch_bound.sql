@@ -1,9 +1,10 @@
--- Advice: the host launches more slowly than the GPU works, for at least 10 % of step time.
+-- Advice: the GPU is idle for at least 10 % of step time because the host launches kernels more slowly than the GPU
+-- runs them.
 --
 -- Gaps are grouped by the operator or function on the host; a group counts if its gaps are at most 1 ms long on
--- average. Longer gaps are not caused by launching and belong to host_work. If no event is open, unrecorded Python
--- code is running. If the host is late for 10 % of step time over all causes, the threshold is 3 %: several causes,
--- each below 10 %, would otherwise go unreported.
+-- average. Longer gaps are not caused by launching and belong to host_work. If no host event is open during a gap,
+-- unrecorded Python code is running. If the host causes idle time of at least 10 % of step time in total, the
+-- threshold is 3 %, so that several causes below 10 % each are still reported.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,8 @@
 -- Advice: memory-bound matrix products with few rows take at least 30 % of step time.
 --
 -- The products read their weights for only a few rows, and reach at least half of peak memory bandwidth, as in
--- decoding with a small batch. A larger batch costs no additional time. No step time is saved, so there is no ceiling.
+-- decoding with a small batch. A larger batch would take no additional time. This raises throughput but does not
+-- shorten the step, so there is no ceiling.
 --
 -- Status: experimental
 -- Since: 0.1

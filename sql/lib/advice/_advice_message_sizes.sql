@@ -1,9 +1,8 @@
--- Collective time of each rank that no other rank's trace explains, compared with the time that its messages need on
--- a slow link.
+-- Time that each rank's unmatched collectives take beyond what their messages need on a slow link.
 --
--- The slow link has a tenth of the bandwidth between devices of one host, or 5 GB/s for an unknown device model. A
--- network between hosts provides at least that bandwidth. Starting a collective takes at most 50 us. Any additional
--- time of a collective is spent waiting for another rank, not transferring. Collectives matched with other ranks are
+-- The slow link is assumed to have a tenth of the bandwidth between devices of the same host, or 5 GB/s if the device
+-- model is unknown; networks between hosts are at least that fast. Starting a collective is assumed to take 50 us.
+-- Time beyond start and transfer is spent waiting for another rank. Collectives matched with other ranks are
 -- excluded, because their waits are measured.
 --
 -- Status: experimental

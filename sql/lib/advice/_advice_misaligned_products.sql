@@ -1,8 +1,8 @@
 -- Advice: matrix products that cannot use full vector loads take at least 1 % of step time.
 --
--- The kernel name shows the alignment (align1, align2): a dimension or an offset of an operand is not a multiple of
--- the vector width. Kernels in full single precision (simt) load single elements by design and do not count. Products
--- of attention that unfused_attention covers do not count either.
+-- The kernel name contains the alignment; align1 or align2 means that a dimension or offset of an operand is not a
+-- multiple of the vector width. Kernels in full single precision (simt) load single elements by design and do not
+-- count. Attention products that unfused_attention covers do not count either.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Advice: prompts in the same iteration delay decodes by at least 10 % of step time.
 --
--- The loss is the time by which such an iteration takes longer than the rank's median decode. The prompts must be
--- processed anyway, so time per output token is saved, not device time.
+-- The loss is how much longer such an iteration takes than the rank's median decode iteration. The prompts must be
+-- processed anyway, so the possible saving is in time per output token, not in device time.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,8 @@
 -- Matrix products of each rank, compared call by call with the device's roofline and grouped by operator.
 --
--- Only kernels of at least 10 us on average count, because shorter ones are launch-bound. Products in full single
--- precision, misaligned products, and products of unfused attention are excluded; other rules cover them.
+-- Only calls whose kernels take at least 10 us on average count, because shorter kernels are launch-bound. Products
+-- in full single precision, misaligned products, and products of unfused attention are excluded; other rules cover
+-- them.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,8 +1,9 @@
 -- Advice: products with quantized weights lose at least 5 % of step time by not running on tensor cores.
 --
--- Kernels of ExLlama (GPTQ) and bitsandbytes multiply on CUDA cores; others expand the weights to 16 bits before each
--- product. Kernels such as Marlin or Machete unpack weights for the tensor cores, which run eight times as many operations
--- per second. At best, an eighth of the time remains. Products of a matrix with one vector gain nothing and are not counted.
+-- Kernels of ExLlama (GPTQ) and bitsandbytes multiply on CUDA cores; other kernels expand the weights to 16 bits
+-- before each product. Kernels such as Marlin or Machete unpack weights for the tensor cores, which run eight times
+-- as many operations per second. At best, an eighth of the time remains. Matrix-vector products gain nothing and are
+-- not counted.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Advice: the GPU is idle for at least 10 % of step time although the next operation has been launched.
 --
--- The cause is launch latency, another stream or an event; the host is not late.
+-- The cause is launch latency, or a wait for another stream or an event; it is not host work.
 --
 -- Status: experimental
 -- Since: 0.1

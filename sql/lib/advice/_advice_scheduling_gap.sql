@@ -1,6 +1,7 @@
 -- Advice: the device idles for at least 5 % of step time between the iterations of a serving engine.
 --
--- Meanwhile the host schedules, samples and detokenizes; an engine that schedules ahead does so while the device works.
+-- During these gaps, the host schedules, samples and detokenizes; an engine that schedules ahead overlaps this with
+-- device work.
 --
 -- Status: experimental
 -- Since: 0.1

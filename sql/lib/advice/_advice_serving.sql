@@ -1,10 +1,10 @@
 -- Losses of annotated serving iterations by kind: idle time inside eager decodes, idle time between iterations,
--- padding of graphs, decodes that wait for prompts.
+-- padding of graphs, and decodes that wait for prompts.
 --
--- Idle time is that of `idle_parts`, without unrecorded time. A gap between two iterations counts if its idle time is
--- at most 50 ms; longer gaps mean that the server has no requests. The loss from padding is the busy time of a decode
--- times the share of its graph's rows without a token or request. An iteration that processes prompts together with
--- decodes delays the decodes by the time that it takes longer than the median decode.
+-- Idle time comes from `idle_parts`, excluding unrecorded time. A gap between two iterations counts if its idle time
+-- is at most 50 ms; longer gaps mean that the server has no requests. The loss from padding is the busy time of a
+-- decode, multiplied by the share of graph rows without a token or request. An iteration that processes prompts
+-- together with decodes delays the decodes; the loss is how much longer it takes than the median decode iteration.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -27,9 +27,9 @@ CREATE OR REPLACE MACRO lib._advice_serving(
 --   rank         INTEGER         Rank of the process.
 --   kind         VARCHAR         eager_decode, scheduling_gap, graph_padding or mixed_iterations.
 --   event_count  BIGINT [count]  Number of iterations.
---   affected_ns  BIGINT [ns]     Device time of the iterations, or the gaps before them.
+--   affected_ns  BIGINT [ns]     Device time of the iterations; for scheduling_gap, idle time before them.
 --   lost_ns      BIGINT [ns]     Lost part of affected_ns.
---   event_id     BIGINT          event_id of the annotation or call of the iteration with the largest loss.
+--   event_id     BIGINT          event_id of the annotation or call that marks the iteration with the largest loss.
 WITH
     _windows AS (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts

@@ -1,8 +1,8 @@
--- Advice: all-reduces of NCCL or RCCL not overlapped by compute take at least 5 % of a serving engine's step time.
+-- Advice: NCCL or RCCL all-reduces not overlapped by compute take at least 5 % of a serving engine's step time.
 --
--- Messages of a decode are small and bound by latency. Faster kernels have other names: kernels that read the memory
--- of peers need only one hop, and kernels fused with the following normalization save its reads. Known waits in
--- matched collectives are not counted.
+-- Messages of a decode are small, so latency dominates. Faster kernels have other names and do not count: kernels
+-- that read peer memory directly need only one hop, and kernels fused with the following normalization save its
+-- memory reads. Known waits in matched collectives are not counted.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,5 @@
--- Advice: attention over a KV cache loses at least 5 % of step time in calls of more than twice their roofline time.
+-- Advice: attention over a KV cache loses at least 5 % of step time in calls that take more than twice their roofline
+-- time.
 --
 -- The roofline assumes full contexts. With sliding windows, the true roofline time is shorter, so the actual loss is
 -- larger than the reported ceiling. Calls shorter than 10 us are bound by latency and do not count.

@@ -1,6 +1,6 @@
 -- Advice: transfers between some ranks are slower than transfers of the same collective and size between other ranks.
 --
--- The ceiling is the time by which the link's transfers exceed the median of the other links.
+-- The ceiling is how much longer the link's transfers take than the median of the other links.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -33,5 +33,5 @@ SELECT
 FROM _ends AS e
 JOIN query_table(spans) AS s ON s.run = e.run AND s.rank = e.rank
 WHERE lib.is_requested(ranks, e.rank)
--- A rank on several slow links has one row.
+-- For a rank on several slow links, keep only the link with the largest loss.
 QUALIFY row_number() OVER (PARTITION BY e.run, e.rank ORDER BY e.late_ns DESC, e.channel_id) = 1

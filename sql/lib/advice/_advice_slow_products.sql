@@ -1,6 +1,6 @@
 -- Advice: matrix products far from the roofline take at least 10 % of step time.
 --
--- Far means at less than half of the rate that the device's peak compute rate or memory bandwidth allows.
+-- Far means below half of the rate that the device's peak compute rate or memory bandwidth allows.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Advice: a pipeline stage has more work than the others, which wait for it.
+-- Advice: a pipeline stage has more work than the other stages, which wait for it.
 --
 -- The ceiling is the larger of two times: the stage's work beyond the median of the other stages, and the additional
 -- wait of these stages.

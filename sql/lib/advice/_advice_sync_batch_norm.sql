@@ -1,6 +1,7 @@
 -- Advice: exposed communication of SyncBatchNorm takes at least 2 % of step time.
 --
--- Each layer sends a few bytes per channel, forward and backward, and compute waits for them.
+-- Each layer sends a few bytes per channel in the forward and in the backward pass, and compute waits for these
+-- messages.
 --
 -- Status: experimental
 -- Since: 0.1

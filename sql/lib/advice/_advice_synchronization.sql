@@ -1,4 +1,4 @@
--- Advice: a call that waits for the GPU leaves it without work for at least 2 % of step time.
+-- Advice: calls that wait for the GPU leave the GPU without work for at least 2 % of step time.
 --
 -- Idle time after such a call, until the GPU has work again, counts as an effect of the call.
 --

@@ -1,7 +1,8 @@
--- Advice: attention is not fused: softmax kernels take at least 3 % of step time, next to batched matrix products.
+-- Advice: attention is not fused, because softmax kernels next to batched matrix products take at least 3 % of step
+-- time.
 --
 -- Fused attention has no softmax kernel. The softmax of a loss or a router is short, and log_softmax does not count.
--- The cost is the time of the softmax and the batched products together. No other rule counts these kernels.
+-- The cost is the total time of the softmax kernels and the batched products. No other rule counts these kernels.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,9 +1,9 @@
--- Advice: the optimizer updates one tensor at a time, in more than 100 kernels per step (without a device,
--- operators), for at least 2 % of step time.
+-- Advice: an optimizer that updates one tensor at a time, with more than 100 kernels per step (or operators, if there
+-- is no device), takes at least 2 % of step time.
 --
--- The cost is the time from the optimizer's first to its last kernel, if more than half of its kernels are plain
--- elementwise kernels. Kernels that update many tensors at once have other names (multi_tensor_apply), and so do the
--- kernels of optimizers that use matrix products.
+-- The rule applies if more than half of the optimizer's kernels are plain elementwise kernels. The cost is the time
+-- from the start of the first kernel to the end of the last. Kernels that update many tensors at once have other
+-- names (multi_tensor_apply), and so do the kernels of optimizers that use matrix products.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Advice of general rules, unless a rule about serving engines or expert parallelism is more specific.
+-- Advice of general rules, unless rules about serving engines or expert parallelism explain the same time.
 --
 -- A general rule about idle time or exposed transfer is omitted if the specific rules explain at least half of its
 -- time.

@@ -1,4 +1,4 @@
--- Advice: gradients are filled with zeros instead of released, for at least 0.5 % of step time.
+-- Advice: filling gradients with zeros instead of releasing them takes at least 0.5 % of step time.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Total idle time that the host causes on each rank, which decides whether rules about single causes lower their
 -- thresholds.
 --
--- Three causes of 6 % each mean that the host is late for 18 % of step time.
+-- For example, three causes of 6 % each add up to 18 % of step time.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,8 @@
 -- Waits of each rank in collectives, and the waits that it causes on other ranks.
 --
--- In a collective, all ranks wait for the last rank. If the last rank has waited longer elsewhere than another rank
--- since the previous collective of the group, the difference is not its own fault and is subtracted.
+-- In a collective, all ranks wait for the last rank. If the last rank has waited longer in other groups since the
+-- previous collective of the group than a rank that waits for it, the difference is not the fault of the last rank
+-- and is subtracted.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +16,7 @@ CREATE OR REPLACE MACRO lib._caused_waits(
 --   run_ns              BIGINT [ns]     Median length of the capture over the ranks.
 --   collective_count    BIGINT [count]  Collectives found on all ranks of their groups, excluding sends and receives.
 --   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
---   peer_count          BIGINT [count]  Number of ranks with which the rank shares groups.
+--   peer_count          BIGINT [count]  Number of other ranks in the groups of the rank.
 --   wait_ns             BIGINT [ns]     Total wait of the rank, including sends and receives.
 --   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
 WITH

@@ -1,4 +1,4 @@
--- Clock offset of each rank relative to the lowest rank that collectives connect it to.
+-- Clock offset of each rank, relative to the lowest rank to which collectives connect it.
 --
 -- All ranks leave a collective together. The median difference of end times between a rank and the reference of its
 -- channel is therefore the difference of their clocks. A drift between the first and last third of the shared time is
@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO lib._clock_estimates(
 --   sample_count     BIGINT [count]  Number of collective ends that the estimate uses.
 --   is_applied       BOOLEAN         Whether the correction is applied, because it exceeds three times its spread or the clock drifts.
 WITH RECURSIVE
-    -- Times on the clock of each rank, because clocks may be seconds apart.
+    -- Use times on each rank's own clock, because clocks may be seconds apart.
     _mids AS MATERIALIZED (
         SELECT m.run, m.span, m.rank, min(m.end_ts) + (max(m.end_ts) - min(m.end_ts)) // 2 AS mid_ts
         FROM query_table(matched_items) AS m
@@ -83,7 +83,7 @@ WITH RECURSIVE
         UNION ALL
         SELECT d.run, d.span, d.rank, d.ref_rank, d.n, -d.difference, -d.drift, d.mid_ts + d.difference FROM _differences AS d
     ),
-    -- Lowest rank that can be reached, and the clock difference to it.
+    -- Lowest rank that each rank can reach along edges, and the clock difference between the two.
     _reach(run, span, rank, reference_rank, difference, drift) USING KEY (run, span, rank) AS (
         SELECT k.run, k.span, k.rank, k.rank, 0::DOUBLE, 0::DOUBLE
         FROM rank_spans AS k

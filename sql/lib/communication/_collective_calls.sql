@@ -1,8 +1,8 @@
--- Communication kernels, and gloo calls on the host, with their collective and group, taken from their own arguments,
--- otherwise from the launching operator, otherwise from the name.
+-- Communication kernels, and gloo calls on the host, with the collective and group. Both are taken from the arguments
+-- of the kernel or call, otherwise from the launching operator, otherwise from the name.
 --
--- Spellings are unified: all_reduce, allreduce_, _allgather_base, alltoall_base, HcclAllreduce. An all-to-all runs in
--- a kernel named SendRecv; the operator around record_param_comms identifies it.
+-- Different spellings are unified, such as allreduce_, _allgather_base, alltoall_base and HcclAllreduce. An
+-- all-to-all runs in a kernel named SendRecv; the operator around record_param_comms identifies it.
 --
 -- Status: stable
 -- Since: 0.1
@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   event_id         BIGINT          event_id of the kernel, or of the annotation for gloo.
 --   ts               BIGINT [ns]     Start, relative to the run's first event.
 --   dur              BIGINT [ns]     Duration.
---   launch_ts        BIGINT [ns]     Start of the launch; NULL if not in the trace, and on the host.
+--   launch_ts        BIGINT [ns]     Start of the launch; NULL if the launch is not in the trace, and for gloo on the host.
 --   on_host          BOOLEAN         Whether gloo ran the collective on the host, without a kernel.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
@@ -26,9 +26,9 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   op_id            BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id        BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   collective       VARCHAR         Kind of collective: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
---   label_id         UBIGINT         Number of the distinct group label: rank, stream, name, ranks and size as recorded, sender, receiver.
+--   label_id         UBIGINT         Number of the distinct group label, which consists of rank, stream, recorded group name, ranks and size, sender and receiver.
 --   detected_by      VARCHAR         Source of the kind of collective: metadata, operator or name.
---   shape_id         INTEGER         Number of the kernel function, which all ranks of a collective share.
+--   shape_id         INTEGER         Number of the kernel function; equal on all ranks of a collective.
 --   pg_name          VARCHAR         Process group name.
 --   pg_desc          VARCHAR         Process group description.
 --   pg_ranks         VARCHAR         Recorded global ranks of the process group.

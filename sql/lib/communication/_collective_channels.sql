@@ -1,13 +1,14 @@
--- Channel of each communication kernel: the operations of a channel have the same order on all of its ranks.
+-- Channel of each communication kernel; all ranks of a channel run its operations in the same order.
 --
--- A channel is a set of ranks, whatever the group is named, or the pair of a point-to-point operation. If the ranks
--- are unknown, it is the name of the group or, without a name, the n-th communication stream of the rank. A kernel
--- without metadata (launched before the capture began) belongs to the group of its stream, if the stream has only one
--- group. A rank list that the profiler truncated ("[0, 1, ...]") is completed from the metadata of the trace.
--- Otherwise, it is completed from the ranks that report the group, if their number equals the group size, or by
--- continuing the stride of the recorded ranks. Groups with the same ranks are distinguished by name if several ranks
--- use the name, otherwise by the order of names on a rank. Names and streams of roles that count their ranks
--- separately are different channels. Channels are computed for distinct labels instead of kernels.
+-- A channel is a set of ranks, regardless of the group's name, or the two ranks of a point-to-point operation. If the
+-- ranks are unknown, the channel is the name of the group or, without a name, the n-th communication stream of the
+-- rank. A kernel without metadata (launched before the capture began) belongs to the group of its stream, if the
+-- stream has only one group. A rank list that the profiler truncated ("[0, 1, ...]") is completed from the metadata
+-- of the trace. If the metadata does not contain it, the list is completed from the ranks that report the group, if
+-- their number equals the group size, or by continuing the stride of the recorded ranks. Groups with the same ranks
+-- are distinguished by name if several ranks use the name, otherwise by the order of names on a rank. If roles number
+-- their ranks separately, equal names and streams of different roles are different channels. Channels are computed
+-- once per distinct label, not per kernel.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,7 +23,7 @@ CREATE OR REPLACE MACRO lib._collective_channels(
 --   label_id      UBIGINT    Number of the distinct group label in lib._collective_calls.
 --   channel_id    BIGINT     Number of the channel, from 1 in each run.
 --   channel       VARCHAR    Ranks of the channel, pair of ranks, group name, or stream number.
---   full_pg_name  VARCHAR    Process group name, completed from the stream.
+--   full_pg_name  VARCHAR    Process group name; taken from the stream if the kernel has none.
 --   member_ranks  INTEGER[]  All ranks of the group; NULL if unknown.
 --   is_p2p        BOOLEAN    Whether the label belongs to a point-to-point operation.
 --   is_known      BOOLEAN    Whether the ranks are known.

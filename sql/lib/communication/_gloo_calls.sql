@@ -1,9 +1,10 @@
 -- Collectives that gloo ran on the host, recorded as annotations because there are no kernels.
 --
--- The trace does not record the group of a call. A group has two threads of its own, created with it. If a rank has
--- twice as many gloo threads as groups, threads and groups correspond in creation order, so the thread identifies the
--- group. A rank with one group needs no thread. Otherwise the group is unknown. Sends run on the caller's thread.
--- Their partner is known only for a rank with one group, because ranks are numbered within a group.
+-- The trace does not record the group of a call. Each group has two threads of its own, created together with the
+-- group. If a rank has twice as many gloo threads as groups, threads and groups correspond in creation order, so the
+-- thread identifies the group. A rank with one group needs no thread. Otherwise the group is unknown. Sends run on
+-- the caller's thread. Their partner is known only for a rank with one group, because ranks are numbered within a
+-- group.
 --
 -- Status: stable
 -- Since: 0.1

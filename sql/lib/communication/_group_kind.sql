@@ -2,8 +2,8 @@
 --
 -- The words of torch device meshes (mesh_dp, mesh_dp_shard_cp, mesh_tp), Megatron (DATA_PARALLEL_GROUP_WITH_CP,
 -- TENSOR_MODEL_PARALLEL_GROUP), DeepSpeed and vLLM are searched in the order below, ignoring case. A group that
--- reduces gradients or gathers parameters is dp, including groups of experts, and even if it spans other dimensions.
--- A group across several kinds of model parallelism is mp. torch's default_pg and undefined are unknown.
+-- reduces gradients or gathers parameters is dp, even if it belongs to experts or spans other dimensions. A group
+-- across several kinds of model parallelism is mp. torch's default_pg and undefined are unknown.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,12 +1,13 @@
--- Cause of each late rank's lateness: the kind of own work in which it exceeds its peers in the compared blocks.
+-- Cause of each late rank's lateness: the kind of work on which the rank spends more time than its peers in the
+-- compared blocks.
 --
 -- A block has the same duration on every rank, so a late rank that waits less computes, copies or idles more. Each
--- late rank is compared with at most eight peers, preferably ranks that are not late. A rank that is late only in some
--- steps is compared in those steps. Additional computation is split exactly: longer calls (of kernels with the same
--- name, grid and block), and more work (more calls, other grids). Additional idle time is attributed to host activity
--- meanwhile: an annotation of data loading, or of saving a checkpoint, if it explains half of the idle time, otherwise
--- the name with the largest increase of self time. Calls that wait for the device do not count as work of the host. A
--- cause that explains less than half of the lateness is unknown.
+-- late rank is compared with at most eight peers, preferably ranks that are not late. A rank that is late only in
+-- some steps is compared only in these steps. Additional computation is split exactly into longer calls (of kernels
+-- with the same name, grid and block) and more work (more calls or different grids). Additional idle time is
+-- attributed to the host activity during this time: to data loading or checkpoint saving if it explains half of the
+-- idle time, otherwise to the name with the largest increase in self time. Calls that wait for the device do not
+-- count as host work. A cause that explains less than half of the lateness is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -19,16 +20,16 @@ CREATE OR REPLACE MACRO lib._lateness_causes(
 -- Columns:
 --   run            VARCHAR      Run name.
 --   rank           INTEGER      Rank that is late, suspected or late in some steps.
---   cause          VARCHAR      slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, unknown.
+--   cause          VARCHAR      slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies or unknown.
 --   cause_share    DOUBLE [1]   Share of the rank's lateness that the cause explains.
---   cause_ns       BIGINT [ns]  Additional time of the rank in the cause.
+--   cause_ns       BIGINT [ns]  Additional time of the rank due to the cause.
 --   subject        VARCHAR      Operator, kernel or annotation that differs most.
---   subject_ns     BIGINT [ns]  Additional time in subject.
+--   subject_ns     BIGINT [ns]  Additional time of the subject.
 --   kernel         VARCHAR      Kernel that differs most, if the device computes longer.
 --   slowdown       DOUBLE [1]   Duration of the rank's kernels divided by the duration of the same calls on the peers.
---   first_third    DOUBLE [1]   slowdown in the first third of the time.
---   last_third     DOUBLE [1]   slowdown in the last third of the time.
---   uniform_share  DOUBLE [1]   Share of the rank's computation in kernels whose own slowdown is at least half as large.
+--   first_third    DOUBLE [1]   slowdown in the first third of the compared time.
+--   last_third     DOUBLE [1]   slowdown in the last third of the compared time.
+--   uniform_share  DOUBLE [1]   Share of the rank's computation in kernels that slow down at least half as much as the rank.
 --   window_ns      BIGINT [ns]  Length of the blocks that were compared.
 WITH
     _late AS MATERIALIZED (
@@ -169,7 +170,8 @@ WITH
         ) AS e
         GROUP BY e.run, e.late_rank
     ),
-    -- The largest difference: of longer calls if they dominate, otherwise of total time.
+    -- Subject with the largest difference: in longer calls if these account for at least half of it, otherwise in
+    -- total time.
     _subjects AS (
         SELECT
             s.run, s.late_rank, coalesce(s.op_name, s.name) AS subject, arg_max(s.name, (s.more_ns, s.name)) AS kernel,

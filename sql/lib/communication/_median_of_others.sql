@@ -8,7 +8,7 @@ CREATE OR REPLACE MACRO lib._median_of_others(
     -- Position of the excluded value, from 1.
     position
 ) AS
--- Returns: DOUBLE [1]  Median in the unit of the values; NULL for a list of one.
+-- Returns: DOUBLE [1]  Median in the unit of the values; NULL for a list with a single value.
 CASE
     WHEN len(sorted_values) < 2 THEN NULL
     WHEN len(sorted_values) % 2 = 0 THEN sorted_values[len(sorted_values) // 2 + (position <= len(sorted_values) // 2)::INTEGER]::DOUBLE

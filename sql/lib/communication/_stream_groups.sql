@@ -1,4 +1,4 @@
--- Groups among the ranks of a stream without metadata, inferred from which ranks leave their collectives together.
+-- Groups of ranks on a stream without metadata, inferred from the ranks that leave collectives together.
 --
 -- All ranks of a group leave a collective together, so the time between successive ends is equal on all of them,
 -- regardless of clock offsets. Two ranks belong to one group if that time differs by at most 20 us in 95 % of their

@@ -15,10 +15,10 @@ CREATE OR REPLACE MACRO lib.all_to_all_pairs(
 --   dst_rank       INTEGER         Receiving rank; NULL if the ranks of the group are unknown.
 --   step           BIGINT          Profiler step.
 --   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
---   transfer_ns    BIGINT [ns]     Time from the last rank's start to the first end; NULL unless found on all ranks.
+--   transfer_ns    BIGINT [ns]     Time from the last rank's start to the first rank's end; NULL unless the collective was found on all ranks.
 --   sent_rows      BIGINT [1]      Rows sent; NULL if split sizes are unknown.
 --   sent_bytes     BIGINT [bytes]  Bytes sent; NULL if unknown.
---   reason_code    VARCHAR         Code of the reason in the table messages why bytes are unknown.
+--   reason_code    VARCHAR         Code of the reason, in the table messages, why bytes are unknown.
 WITH
     _sides AS MATERIALIZED (
         SELECT s.* FROM lib.all_to_all_sides(runs) AS s WHERE s.is_sent OR s.members IS NOT NULL

@@ -1,8 +1,8 @@
 -- Rows and bytes that each rank sends to and receives from each rank of the group in every all-to-all.
 --
--- Split sizes count rows (along the first dimension), messages count elements; the number of elements per row follows
--- from both. Missing split sizes ("[]") mean equal parts. Sizes that the profiler did not record, or truncated ("[3,
--- 5, ...]"), are NULL with a reason.
+-- Split sizes count rows (along the first dimension), whereas message sizes count elements; the number of elements
+-- per row follows from the two. Missing split sizes ("[]") mean equal parts. Sizes that the profiler did not record,
+-- or truncated ("[3, 5, ...]"), are NULL with a reason.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,14 +22,14 @@ CREATE OR REPLACE MACRO lib.all_to_all_sides(
 --   is_complete    BOOLEAN         Whether the collective was found on all ranks whose traces contain the group.
 --   found_count    BIGINT [count]  Number of ranks on which the collective was found.
 --   wait_ns        BIGINT [ns]     Time until the last rank started.
---   transfer_ns    BIGINT [ns]     Time from the last rank's start to the first end.
+--   transfer_ns    BIGINT [ns]     Time from the last rank's start to the first rank's end.
 --   members        INTEGER[]       Ranks of the group in order; NULL if unknown.
 --   is_sent        BOOLEAN         Whether the row describes what the rank sends; otherwise what it receives.
 --   total_rows     BIGINT [1]      Rows of the message; NULL if split sizes are unknown.
 --   total_bytes    BIGINT [bytes]  Message size.
 --   split_rows     BIGINT[]        Rows per member; NULL if unknown.
 --   split_bytes    BIGINT[]        Bytes per member; NULL if unknown.
---   reason_code    VARCHAR         Code of the reason in the table messages why the bytes per member are unknown.
+--   reason_code    VARCHAR         Code of the reason, in the table messages, why the bytes per member are unknown.
 WITH
     _parts AS MATERIALIZED (
         SELECT m.*

@@ -1,4 +1,5 @@
--- Factor from the algorithm bandwidth (message size / time) of a collective to its bus bandwidth, as in nccl-tests.
+-- Factor that converts a collective's algorithm bandwidth (message size / time) to its bus bandwidth, as in
+-- nccl-tests.
 --
 -- Bus bandwidth is the load on the links. It can be compared with the link's peak for any number of ranks.
 --
@@ -10,7 +11,7 @@ CREATE OR REPLACE MACRO lib.busbw_factor(
     -- Number of ranks in the group.
     size_of_group
 ) AS
--- Returns: DOUBLE [1]  Factor; NULL for a barrier, and if unknown.
+-- Returns: DOUBLE [1]  Factor; NULL for a barrier or an unknown collective.
 CASE
     WHEN collective_name = 'all_reduce' THEN 2 * (size_of_group - 1) / size_of_group
     WHEN collective_name IN ('all_gather', 'reduce_scatter', 'all_to_all', 'gather', 'scatter') THEN (size_of_group - 1) / size_of_group

@@ -1,5 +1,5 @@
--- Correction from each rank's clock to the shared clock, as estimated by matching: subtract round(ahead_ns + drift *
--- (ts - mid_ts)).
+-- Correction from each rank's clock to the shared clock, as estimated from matched collectives: subtract
+-- round(ahead_ns + drift * (ts - mid_ts)).
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
 -- Ranks, pipeline stages and links in each block, as lib.judged_blocks compares them.
 --
--- The time of a stage is the median of its ranks, or the time of the faster one of two, so that a slow rank does not make a
--- slow stage. The capture cuts the stages of a pipeline at different points. With four to seven blocks, the first or last one
--- therefore does not count for stages if it is shorter than 90 % of the median length. With more blocks, a cut block has
--- little weight.
+-- The time of a stage is the median over its ranks (the faster rank if there are two), so a slow rank does not make a
+-- slow stage. The capture cuts the stages of a pipeline at different points. With four to seven blocks, the first or
+-- last block therefore does not count for stages if it is shorter than 90 % of the median length. With more blocks, a
+-- cut block has little weight.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -7,7 +7,8 @@
 -- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle at that
 --   start.
 -- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream. If the previous
---   operation still runs, its time until then counts as operator (HTA counts both in full, Q55).
+--   operation is still running when the next one starts, only its time up to that start counts as operator (HTA counts
+--   both in full, Q55).
 -- - sync_dependency (weight 0): from a device operation to the call that waits for it, or to the first operation of a
 --   stream after a wait for it. The last part of a waiting call has no weight.
 --

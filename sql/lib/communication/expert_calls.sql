@@ -1,5 +1,5 @@
--- Kernels of expert-parallel libraries, call by call: the half of the call, the time on the fastest rank, and the
--- overlap with computation.
+-- Kernels of expert-parallel libraries, call by call, with the half of the call that the kernel runs, the duration on
+-- the fastest rank, and the overlap with computation.
 --
 -- The rules are those of `expert_parallel`, which sums these calls.
 --
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib.expert_calls(
 --   comm_role      VARCHAR         dispatch, combine, notify or exchange.
 --   half           VARCHAR         send or receive if the call has two kernels, otherwise whole.
 --   dur            BIGINT [ns]     Duration.
---   fastest_ns     BIGINT [ns]     Duration on the fastest rank; NULL with one rank, or if calls cannot be matched.
+--   fastest_ns     BIGINT [ns]     Duration on the fastest rank; NULL for a single rank, or if calls cannot be matched.
 --   overlapped_ns  BIGINT [ns]     Part of dur during which the rank computes.
 --   since_ns       BIGINT [ns]     Time since the end of the previous call of the same role.
 --   block_count    BIGINT [count]  Number of thread blocks.
@@ -37,7 +37,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.comm_role IS NOT NULL AND NOT g.is_suspect AND lib.is_requested(runs, g.run)
     ),
-    -- Runs of consecutive dispatches or combines: D D C C has two runs, D C D C has four.
+    -- Series of consecutive dispatches or combines: D D C C has two series, D C D C has four.
     _turns AS (
         SELECT
             c.run, c.rank, c.comm_library, c.ts, c.event_id, contains(c.name, 'internode_ll') AS is_low_latency,

@@ -1,10 +1,10 @@
--- Process group of each communication kernel and its kind of parallelism: one row per rank, channel of
--- matched_collectives, and group name of its kernels.
+-- Process groups of communication kernels and their kind of parallelism, with one row per rank, channel of
+-- matched_collectives and recorded group name.
 --
 -- A group is a channel of collectives; sends and receives belong to the group whose name they carry. The kind comes
 -- from the layout of the job if one is given, otherwise from the description. In a layout, the first dimension is
--- innermost: with tp2,dp4 ranks 0 and 1 split a layer, and ranks 0, 2, 4 and 6 reduce gradients. A group along
--- several dimensions has all their names: tp+dp.
+-- innermost: with tp2,dp4, ranks 0 and 1 split a layer, and ranks 0, 2, 4 and 6 reduce gradients. A group along
+-- several dimensions is named after all of them, as in tp+dp.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,14 +18,14 @@ CREATE OR REPLACE MACRO lib.group_labels(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   channel_id   BIGINT          Number of the channel of its kernels.
+--   channel_id   BIGINT          Number of the channel of the kernels.
 --   label_name   VARCHAR         Recorded process group name of the kernels; NULL if not recorded.
 --   group_id     BIGINT          Number of the group on its rank.
 --   group_name   VARCHAR         Process group name.
 --   group_desc   VARCHAR         Process group description.
 --   group_ranks  VARCHAR         Ranks of the group as JSON, or as recorded; NULL if unknown.
 --   group_count  BIGINT [count]  Number of ranks in the group; if not recorded, number of ranks whose traces contain the group.
---   group_kind   VARCHAR         Kind of parallelism: dp, tp, pp, ep, cp, mp, several as tp+dp, or NULL.
+--   group_kind   VARCHAR         Kind of parallelism: dp, tp, pp, ep, cp, mp or several kinds, as in tp+dp; NULL if unknown.
 --   kind_source  VARCHAR         layout or description; NULL if the kind is unknown.
 WITH
     _labels AS MATERIALIZED (

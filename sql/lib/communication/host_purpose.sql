@@ -1,4 +1,4 @@
--- Host work that the name of an event identifies: loading data or saving a checkpoint.
+-- Purpose of host work, identified by the name of an event: loading data or saving a checkpoint.
 --
 -- Status: stable
 -- Since: 0.1
@@ -6,7 +6,7 @@ CREATE OR REPLACE MACRO lib.host_purpose(
     -- Name of an operator, an annotation or a Python call.
     event_name
 ) AS
--- Returns: VARCHAR  data loading, checkpoint; NULL for other names.
+-- Returns: VARCHAR  data loading or checkpoint; NULL for other names.
 CASE
     WHEN regexp_matches(event_name, 'data_?(loader|pipe|load)|## ?data', 'i') THEN 'data loading'
     WHEN regexp_matches(event_name, 'checkpoint|torch\.save|(^|[^a-z])save_', 'i') THEN 'checkpoint'

@@ -4,8 +4,8 @@
 -- other items of its set. In each block, its lateness is its own time minus the median time of its peers, and its cost
 -- is the median wait of its peers minus its own wait. The tests use blocks as replicates:
 --
---   p_blocks  Student's t-test of the item's median lateness against the variation from block to block: the variation of its
---             peers, or that of the item below its own median if larger. Lasting deviations (autocorrelation) leave fewer
+--   p_blocks  Student's t-test of the item's median lateness against the variation from block to block, taken from its
+--             peers or, if larger, from the item's own blocks below its median. Lasting deviations (autocorrelation) leave fewer
 --             independent blocks.
 --   p_items   The same test against the spread of its peers' medians.
 --   p_often   Binomial test of the number of blocks in which the item is the outlier; within a run of consecutive blocks, only
@@ -33,17 +33,17 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   item_id           BIGINT          Number of the rank, stage or link.
 --   peer_count        BIGINT [count]  Other items of the set.
 --   block_count       BIGINT [count]  Blocks of the item.
---   late_block_count  BIGINT [count]  Blocks in which the item is late by min_pct and three times the noise, and others wait for it.
+--   late_block_count  BIGINT [count]  Blocks in which the item is late by more than min_pct and three times the noise, and its peers wait for it.
 --   late_blocks       BIGINT[]        Blocks in which the item stands out by eight times the noise.
 --   block_ns          DOUBLE [ns]     Mean length of a block.
 --   late_ns           DOUBLE [ns]     Median lateness in a block.
 --   mean_late_ns      DOUBLE [ns]     Mean lateness in a block.
 --   cost_ns           DOUBLE [ns]     Mean cost in a block.
 --   own_ns            DOUBLE [ns]     Mean own time in a block.
---   peer_own_ns       DOUBLE [ns]     Mean of the median own time of the peers.
---   p                 DOUBLE [1]      Probability that chance makes any item of the run as late as this one.
---   p_late            DOUBLE [1]      The same probability by p_blocks and, if blocks are few, p_items.
---   level             VARCHAR         late, intermittent, suspected, outlier (late in so few blocks that chance explains it), none; NULL without peers.
+--   peer_own_ns       DOUBLE [ns]     Mean over the blocks of the peers' median own time.
+--   p                 DOUBLE [1]      Probability that any item of the run is as late as this one by chance.
+--   p_late            DOUBLE [1]      The same probability, based on p_blocks and, if blocks are few, p_items.
+--   level             VARCHAR         late, intermittent, suspected, outlier (late in so few blocks that chance explains it) or none; NULL without peers.
 WITH
     _lengths AS (
         SELECT b.item_kind, b.run, avg(b.block_ns) AS block_ns, any_value(b.min_pct) AS min_pct
@@ -113,7 +113,7 @@ WITH
             r.*,
             r.late > greatest(8 * n.noise, 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
             r.late > greatest(3 * n.noise, l.min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
-            -- Outliers are clipped; otherwise a single one would mask a lasting delay.
+            -- Outliers are clipped; otherwise a single outlier would mask a lasting delay.
             round(greatest(-3 * s.noise, least(3 * s.noise, r.above)))::BIGINT AS clipped
         FROM _residuals AS r
         JOIN _run_noise AS n ON n.item_kind = r.item_kind AND n.run = r.run
@@ -253,7 +253,7 @@ WITH
                 WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
             END AS p_often,
             -- Probability of this many outlier blocks (blocks after the first of an episode count half), times the
-            -- probability that their lateness is this equal if accidental delays are exponentially distributed.
+            -- probability that their lateness is this similar if accidental delays are exponentially distributed.
             CASE
                 WHEN s.standing_out >= 2 AND s.set_size > 2 THEN
                     greatest(1e-300, lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate))
@@ -291,13 +291,14 @@ WITH
                 -- A few blocks contain most of the item's lateness.
                 WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late AND least(c.p_often, 4 * c.p_steps) <= 0.02 AND c.first_late < c.n - c.late_blocks + 1
                     THEN 'intermittent'
-                -- Chance produces a late item in 6 of 1,000 jobs. With two blocks, an item is suspected at most.
+                -- Chance produces a late item in 6 of 1,000 jobs. With only two blocks, an item can at most be
+                -- suspected.
                 WHEN
                     c.n > 2 AND c.middle >= c.min_pct / 100 * c.block_ns
                     AND c.p_late <= 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END
                     THEN 'late'
-                -- The late blocks are the last blocks, and far from the others: the item became slow, which makes the
-                -- usual deviation large.
+                -- The late blocks are the last blocks, and their lateness is far from that of the others: the item
+                -- became slow, which inflates its usual deviation.
                 WHEN
                     c.p_late <= 0.05 AND c.late_blocks >= 3 AND 3 * c.late_blocks >= c.n AND c.first_late = c.n - c.late_blocks + 1
                     AND c.least_late - c.most_usual > 3 * c.noise

@@ -1,10 +1,10 @@
--- Stragglers: the verdict on each rank's own time, compared with its peers block by block.
+-- Verdict on whether each rank is a straggler, from its own time compared with its peers block by block.
 --
 -- A rank is reported only if it has more own work than its peers and they wait for it, both by at least min_pct of
 -- lib.compared_items. A suspicion becomes a verdict if one kind of work (compute, copies or idle time) explains 80 %
 -- of the lateness and shows in every block, or in all but one of five or more blocks. A suspicion is dropped if a
--- straggler in the run is ten times as late. If the end times of too many collectives disagree, waits are uncertain:
--- only a rank that computes or copies longer, which was measured on the rank itself, is suspected.
+-- straggler in the run is ten times as late. If the end times of too many collectives disagree, waits are uncertain.
+-- Only a rank that computes or copies for longer is then suspected, because this time is measured on the rank itself.
 --
 -- Status: stable
 -- Since: 0.1
@@ -23,13 +23,13 @@ CREATE OR REPLACE MACRO lib.late_ranks(
 --   is_late          BOOLEAN         Whether the rank is a straggler; NULL if unknown.
 --   stage            INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
 --   peer_count       BIGINT [count]  Number of ranks that the rank is compared with.
---   step_count       BIGINT [count]  Blocks that were compared: steps, or equal windows.
+--   step_count       BIGINT [count]  Number of compared blocks, which are steps or windows of equal length.
 --   late_step_count  BIGINT [count]  Blocks in which the rank is late.
 --   late_blocks      BIGINT[]        Blocks in which the rank stands out.
 --   window_ns        BIGINT [ns]     Total length of the compared blocks.
---   late_ns          BIGINT [ns]     Own work of the rank beyond that of its peers in these blocks.
---   cost_ns          BIGINT [ns]     Wait of the rank's peers beyond its own wait in these blocks.
---   odds             DOUBLE [1]      Probability that chance makes any rank of the run as late as this one.
+--   late_ns          BIGINT [ns]     Own work of the rank beyond that of its peers in the compared blocks.
+--   cost_ns          BIGINT [ns]     Wait of the rank's peers beyond its own wait in the compared blocks.
+--   odds             DOUBLE [1]      Probability that any rank of the run is as late as this one by chance.
 --   trusted_share    DOUBLE [1]      Share of the rank's collectives whose end times agree.
 --   reason_code      VARCHAR         Code of the reason for an unknown verdict, in the table messages.
 WITH
@@ -91,8 +91,8 @@ WITH
                 AND len(list_filter(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) >= c.n - (c.n >= 5)::INTEGER AS is_steady
         FROM _chief AS c
     ),
-    -- A block in which a rank is an outlier counts, even if it is not significant, if the rank loads data or saves a
-    -- checkpoint in the block.
+    -- An outlier block counts even if it is not significant, provided that the rank loads data or saves a checkpoint
+    -- in the block.
     _outlier_blocks AS MATERIALIZED (
         SELECT b.run, b.item_id, b.span, b.block, b.ts, b.ts + b.block_ns AS end_ts, b.idle_ns - m.idle_ns AS more_ns,
             b.own_ns - m.own_ns AS late_ns
@@ -141,7 +141,7 @@ WITH
                 WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
                 WHEN
                     j.level = 'suspected' AND s.is_steady AND j.block_count > 1
-                    -- The same kind of work in most of at least four blocks is stronger evidence than its sum.
+                    -- Lateness in most of at least four blocks is stronger evidence than its sum.
                     AND j.p_late <= CASE WHEN j.block_count >= 4 AND 2 * j.late_block_count > j.block_count THEN 0.02 ELSE 0.01 END
                     THEN 'straggler'
                 WHEN u.run IS NOT NULL THEN 'intermittent'

@@ -1,8 +1,8 @@
--- Transfers of each group and pair of ranks in each block, if they can be compared with others.
+-- Transfer time of each group and each pair of ranks in each block, for transfers that can be compared with others.
 --
--- Transfers are compared between groups that run the same collective of the same size on ranks of the same description
--- and pattern (0, 4, 8 and 1, 5, 9). Sets of fewer than three such groups are excluded, as are blocks in which one of
--- the groups transferred nothing.
+-- Transfers are compared between groups with the same description that run the same collective with the same size on
+-- ranks in the same pattern (such as 0, 4, 8 and 1, 5, 9). Sets of fewer than three such groups are excluded, as are
+-- blocks in which one of the groups transferred nothing.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.link_blocks(
 ) AS TABLE
 -- Columns:
 --   run         VARCHAR      Run name.
---   set_id      VARCHAR      Collective, size, type, description and pattern of ranks.
+--   set_id      VARCHAR      Collective, message size, element type, group description and rank pattern.
 --   item_id     BIGINT       Number of the channel.
 --   channel     VARCHAR      Ranks of the channel, the pair of a point-to-point operation, the group's name or the stream.
 --   link_ranks  INTEGER[]    Ranks of the channel.

@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.link_items(
 -- Columns:
 --   item_kind  VARCHAR      link.
 --   run        VARCHAR      Run name.
---   set_id     VARCHAR      Collective, size, type, description and pattern of ranks.
+--   set_id     VARCHAR      Collective, message size, element type, group description and rank pattern.
 --   item_id    BIGINT       Number of the channel.
 --   block      BIGINT       Number of the block.
 --   block_ns   BIGINT [ns]  Length of the block.

@@ -1,4 +1,4 @@
--- Peak bandwidth of a device's links to its neighbors in the same host, by device model: the sum over its links in
+-- Peak bandwidth of a device's links to other devices of the same host, by device model: the sum over all links in
 -- one direction, as stated by vendors.
 --
 -- A collective across hosts is limited by the network, which is not recorded in a trace.

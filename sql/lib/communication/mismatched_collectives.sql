@@ -1,13 +1,13 @@
--- Collectives that differ between ranks matched with each other, and collectives missing on a rank.
+-- Matched collectives that differ between their ranks, and collectives that are missing on a rank.
 --
 -- All ranks must have the same kind of collective and element type, and the same number of elements if the kind
--- requires it. An all-to-all or gather of uneven parts has different numbers on each rank; an all-gather is compared
--- by its output, a reduce-scatter by its input. The value of most ranks is the reference; on a tie, the value of the
--- lowest rank. Values that are not recorded, or come only from a kernel's name, are not compared. Matches by order
--- are compared only if their end times agree and the group is known; otherwise the match itself may be wrong.
+-- requires it. An all-to-all or gather of uneven parts has a different number on each rank; an all-gather is compared
+-- by its output, and a reduce-scatter by its input. The value of most ranks is the reference; on a tie, the value of
+-- the lowest rank. Values that are not recorded, or come only from a kernel's name, are not compared. Matches by
+-- order are compared only if their end times agree and the group is known; otherwise the match itself may be wrong.
 --
 -- A collective is missing on a rank if other ranks of its channel ran it between two collectives of that rank.
--- Captures that start or end at different times do not explain that.
+-- Captures that start or end at different times do not explain such a gap.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.mismatched_collectives(
 --   collective_id   BIGINT          Id of the collective, the same on all its ranks.
 --   rank            INTEGER         Rank that differs from the majority, or on which the collective is missing.
 --   step            BIGINT          Profiler step (of the other ranks if the collective is missing on this rank).
---   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
+--   event_id        BIGINT          event_id of the rank's kernel; NULL if the collective is missing on the rank.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
 --   collective      VARCHAR         Collective that the other ranks run.
 --   pg_name         VARCHAR         Process group name.

@@ -1,6 +1,6 @@
 -- Sends and receives with a known partner: sending rank, receiving rank and times.
 --
--- The partner comes from the pair that the kernel or its operator recorded, otherwise from a group of two.
+-- The partner comes from the pair that the kernel or its operator recorded, otherwise from a group of two ranks.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib.p2p_messages(
 --   start_ns       BIGINT [ns]     Start on the clock shared by all ranks.
 --   end_ns         BIGINT [ns]     End on the clock shared by all ranks.
 --   wait_ns        BIGINT [ns]     Time until the other rank started; NULL if the other rank has no matching operation.
---   transfer_ns    BIGINT [ns]     Time from the later start to the first end; NULL if the other rank has no matching operation.
+--   transfer_ns    BIGINT [ns]     Time from the later start to the earlier end; NULL if the other rank has no matching operation.
 --   match_method   VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
 WITH
     _sides AS (

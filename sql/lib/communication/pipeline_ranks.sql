@@ -1,10 +1,10 @@
--- Pipeline stage of each rank, derived from which ranks send to each other, and which rank sends first.
+-- Pipeline stage of each rank, derived from the ranks that send to each other, and from which of them sends first.
 --
--- A rank starts a pipeline if, in most steps, it sends before it has received anything. Between two ranks, the
--- direction that completes first in a step is forward, in most steps. The stage of a rank is the longest path of
--- forward messages from a starting rank; ranks of one stage exchange nothing. Messages to a starting rank do not
--- count, such as messages from the last stage to the first if each stage has several parts of the model. If every
--- rank starts, as in a ring, there is no pipeline and no rows.
+-- A rank starts a pipeline if, in most steps, it sends before it has received anything. Between two ranks, forward is
+-- the direction that completes first in most steps. The stage of a rank is the length of the longest path of forward
+-- messages from a starting rank; ranks of one stage exchange nothing. Messages to a starting rank do not count, such
+-- as messages from the last stage to the first if each stage has several parts of the model. If every rank starts, as
+-- in a ring, there is no pipeline, and the result is empty.
 --
 -- Status: stable
 -- Since: 0.1

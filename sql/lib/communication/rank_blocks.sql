@@ -1,8 +1,9 @@
 -- Own work of each rank in each block of the common window, and the set of its peers.
 --
--- A block has the same duration on all ranks: own work, exposed transfer and exposed wait. All waiting ranks wait
--- equally long, whichever rank arrives last in their groups; the straggler has more own work. Peers are the ranks of
--- the same role and pipeline stage, or, if the stage is unknown, the ranks of the role that collectives connect.
+-- A block has the same duration on all ranks and consists of own work, exposed transfer and exposed wait. All waiting
+-- ranks wait equally long, whichever rank arrives last in their groups; the straggler has more own work. Peers are
+-- the ranks of the same role and pipeline stage, or, if the stage is unknown, the ranks of the same role that
+-- collectives connect.
 --
 -- A first or last block shorter than half of the median length is excluded. So are blocks of a rank in which 2 % or more of
 -- the time is unrecorded, because the work in that time is unknown.
@@ -25,7 +26,7 @@ CREATE OR REPLACE MACRO lib.rank_blocks(
 --   own_ns         BIGINT [ns]  Own work: compute, exposed copies and idle time, but neither exposed transfer nor exposed wait.
 --   compute_ns     BIGINT [ns]  Time with a computation kernel running.
 --   memory_ns      BIGINT [ns]  Time in exposed copies and memsets.
---   idle_ns        BIGINT [ns]  Time in which nothing runs.
+--   idle_ns        BIGINT [ns]  Time during which nothing runs.
 --   transfer_ns    BIGINT [ns]  Exposed transfer.
 --   wait_ns        BIGINT [ns]  Exposed wait.
 WITH RECURSIVE
@@ -51,7 +52,7 @@ WITH RECURSIVE
         -- Sends and receives connect ranks only if no collective does.
         QUALIFY NOT m.is_p2p OR bool_and(m.is_p2p) OVER (PARTITION BY m.run)
     ),
-    -- The lowest rank that groups connect each rank to.
+    -- The lowest rank to which groups connect each rank.
     _connected(run, rank, root) USING KEY (run, rank) AS (
         SELECT g.run, g.rank, min(g.rank) FROM _groups AS g GROUP BY g.run, g.rank
         UNION

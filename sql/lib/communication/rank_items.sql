@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.rank_items(
 --   item_id    BIGINT       Rank of the process.
 --   block      BIGINT       Number of the block.
 --   block_ns   BIGINT [ns]  Length of the block.
---   own_ns     BIGINT [ns]  Time in neither exposed transfer nor exposed wait.
+--   own_ns     BIGINT [ns]  Time spent neither in exposed transfer nor in exposed wait.
 --   wait_ns    BIGINT [ns]  Exposed wait.
 --   min_pct    DOUBLE [%]   Minimum lateness and cost that count, as a share of a block.
 SELECT 'rank' AS item_kind, b.run, b.set_id, b.item_id::BIGINT AS item_id, b.block, b.block_ns, b.own_ns, b.wait_ns, smallest_pct::DOUBLE AS min_pct

@@ -1,9 +1,10 @@
--- Groups and pairs of ranks whose transfers are slower than those of others, block by block, and the cost.
+-- Groups and pairs of ranks whose transfers are slower than those of other groups and pairs, block by block, and the
+-- cost.
 --
--- Transfers are compared in the same way as the own work of ranks. A link is slow if its transfers significantly take
--- at least 1.3 times as long as the median of the others. If several links are slow, and one rank is in all of them
--- and in no link of normal speed, the network of that rank is slow. The same holds for hosts and the links that cross
--- them.
+-- Transfers are compared in the same way as the own work of ranks. A link is slow if its transfers take at least 1.3
+-- times as long as the median of the other links and the difference is significant. If several links are slow, and
+-- one rank is in all of them and in no link of normal speed, the network of that rank is slow. The same applies to
+-- hosts and the links that cross them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,7 +17,7 @@ CREATE OR REPLACE MACRO lib.slow_links(
     transfers,
     -- Name of a relation with the columns of lib.judged_blocks.
     judged_items,
-    -- Minimum additional transfer time of a link, as a share of the time [%].
+    -- Minimum additional transfer time of a link, as a share of the compared time [%].
     min_pct
 ) AS TABLE
 -- Columns:
@@ -26,13 +27,13 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   collective   VARCHAR         Collective that is slow, or p2p.
 --   link_ranks   INTEGER[]       Ranks of the link.
 --   is_certain   BOOLEAN         Whether the verdict is certain, as for a straggler; otherwise the link is only suspected.
---   ratio        DOUBLE [1]      Duration of the link's transfers as a multiple of the median of the other links.
+--   ratio        DOUBLE [1]      Duration of the link's transfers, as a multiple of the median of the other links.
 --   window_ns    BIGINT [ns]     Length of the blocks that were compared.
---   late_ns      BIGINT [ns]     Time that the link's transfers take beyond the median of the other links.
+--   late_ns      BIGINT [ns]     Time of the link's transfers beyond the median of the other links.
 --   cost_ns      BIGINT [ns]     late_ns, limited to the exposed transfer time of the link's ranks.
---   odds         DOUBLE [1]      Probability that chance makes any link as slow as this one.
+--   odds         DOUBLE [1]      Probability that any link is as slow as this one by chance.
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.
---   common_host  VARCHAR         Host that all slow links of the run cross, and no other link crosses; NULL if there is none, or if there is a common rank.
+--   common_host  VARCHAR         Host that all slow links of the run and no other links cross; NULL if there is none, or if there is a common rank.
 WITH
     _members AS MATERIALIZED (
         SELECT b.run, b.item_id AS channel_id, any_value(b.channel) AS channel, any_value(b.link_ranks) AS link_ranks, any_value(b.is_p2p) AS is_p2p
@@ -44,7 +45,7 @@ WITH
         FROM query_table(judged_items) AS j
         WHERE j.item_kind = 'link' AND j.peer_count >= 2
     ),
-    -- Groups that cross hosts, with each host that some of them have in common.
+    -- Groups that cross hosts, with the hosts of their ranks.
     _channel_hosts AS MATERIALIZED (
         SELECT m.run, m.channel_id, list(DISTINCT k.host_name ORDER BY k.host_name) AS hosts
         FROM _members AS m
@@ -71,8 +72,8 @@ WITH
         JOIN (SELECT DISTINCT n.run, n.set_id, unnest(n.hosts) AS host FROM _means AS n) AS h ON h.run = m.run AND h.set_id = m.set_id
         GROUP BY m.run, m.set_id, h.host
     ),
-    -- All groups of a host are slower than all others: Student's t-test of the two sets of groups, for every host and
-    -- collective.
+    -- Hosts whose groups are all slower than all other groups, and Student's t-test between the two sets of groups,
+    -- for every host and collective.
     _slow_hosts AS MATERIALIZED (
         SELECT
             s.run, s.set_id, s.host, s.other_mean,
@@ -107,7 +108,7 @@ WITH
             m.channel, m.link_ranks
         FROM _slow_items AS j
         JOIN _members AS m ON m.run = j.run AND m.channel_id = j.item_id
-        -- If there are several sizes, take the one with the highest cost.
+        -- If a link is slow for several message sizes, take the size with the largest loss.
         QUALIFY row_number() OVER (PARTITION BY j.run, j.item_id ORDER BY j.late_ns DESC, j.set_id) = 1
     ),
     _fast_ranks AS (

@@ -1,4 +1,4 @@
--- Pipeline stages that do more work than the others, block by block, and the cost.
+-- Pipeline stages that do more work than the other stages, block by block, and the cost.
 --
 -- A stage is compared with the median of the other stages. Its cost is the additional wait of the other stages in
 -- receives, sends and collectives.
@@ -12,13 +12,13 @@ CREATE OR REPLACE MACRO lib.slow_stages(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   stage         INTEGER         Stage of the pipeline, from 0.
---   is_slow       BOOLEAN         Whether the stage does significantly more work than the others, by 5 % of the time, and the others wait for it; NULL if fewer than two steps were compared.
---   step_count    BIGINT [count]  Steps that were compared.
---   window_ns     BIGINT [ns]     Length of these steps.
---   own_ns        BIGINT [ns]     Time of the stage in neither exposed transfer nor exposed wait.
+--   is_slow       BOOLEAN         Whether the stage does significantly more work than the other stages, by at least 5 % of the time, and the other stages wait for it; NULL if fewer than two steps were compared.
+--   step_count    BIGINT [count]  Number of compared steps.
+--   window_ns     BIGINT [ns]     Total length of the compared steps.
+--   own_ns        BIGINT [ns]     Time that the stage spends neither in exposed transfer nor in exposed wait.
 --   late_ns       BIGINT [ns]     own_ns beyond the median of the other stages.
 --   cost_ns       BIGINT [ns]     Wait of the other stages beyond the wait of this stage.
---   odds          DOUBLE [1]      Probability that chance makes any stage as slow as this one.
+--   odds          DOUBLE [1]      Probability that any stage is as slow as this one by chance.
 SELECT
     j.run,
     j.item_id::INTEGER AS stage,

@@ -1,4 +1,4 @@
--- Collectives that take step time: gloo on the host is excluded if the rank has a device, because it does not stop
+-- Collectives that take step time. Gloo on the host is excluded if the rank has a device, because it does not stop
 -- the device.
 --
 -- Status: stable

@@ -2,8 +2,8 @@
 -- the host.
 --
 -- A device runs behind its host, sometimes by a whole step. The step of an operation is the step of its launch, not
--- of the window in which it runs. The window shows when the device is idle, and which of the operations in it belong
--- to no step.
+-- the step of the window in which it runs. The window shows when the device is idle, and which operations belong to
+-- no step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._compared_windows(
 --   rank        INTEGER      Rank of the process.
 --   span        INTEGER      Recording of the rank.
 --   step        BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
---   window_no   BIGINT [1]   Number of the window in its rank, from 1.
+--   window_no   BIGINT [1]   Number of the window on its rank, from 1.
 --   ts          BIGINT [ns]  Start time.
 --   end_ts      BIGINT [ns]  End of the window, not before its start; windows of a rank do not overlap.
 --   step_ns     BIGINT [ns]  Duration of the step on the host.

@@ -1,18 +1,19 @@
--- Match the items of a channel into collectives: by Seq if that is consistent, otherwise by position and shift.
+-- Match the items of a channel to form collectives, by sequence number (Seq) if it is consistent, otherwise by
+-- position and shift.
 --
 -- Seq is consistent in a channel if every item has a Seq, and if Seq never decreases on a rank. In addition, each
 -- number must occur equally often on all ranks that have it, on kernels of one function. Finally, Seq must agree with
 -- 98 % of the matches by position, or yield no larger spread of end times than these matches. The spread is measured
--- only on the ranks where Seq and position disagree, because the other ranks would only add noise. It is a mean: in a
--- regular sequence, a Seq that is off by one misses only by microseconds, which a median does not show. Matches by
--- position are ignored if they are fewer than 90 % of the matches by Seq, because a large shift leaves a few matches
--- that fit by chance. Items with the same number on one rank are distinguished by their order.
+-- only on the ranks where Seq and position disagree, because the other ranks would only add noise. The spread is a
+-- mean, because in a regular sequence, a Seq that is off by one misses only by microseconds, which a median does not
+-- show. Matches by position are ignored if they are fewer than 90 % of the matches by Seq, because a large shift
+-- leaves a few matches that fit by chance. Items with the same number on one rank are distinguished by their order.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._matched_items(
-    -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (position in the reference, by the shift),
-    -- end_ts, seq and shape_id.
+    -- Name of a relation with lane_id, rank, ref_rank, position, ordinal (position in the reference, after the
+    -- shift), end_ts, seq and shape_id.
     shifted_items,
     -- Name of a relation with the columns of lib._repaired_positions.
     repaired_items
@@ -21,7 +22,7 @@ CREATE OR REPLACE MACRO lib._matched_items(
 --   lane_id   BIGINT      Channel number, unique across runs.
 --   rank      INTEGER     Rank of the process.
 --   position  BIGINT [1]  Position in the sequence of the rank.
---   number    BIGINT [1]  Number shared by the items of one collective in the channel, together with nth.
+--   number    BIGINT [1]  Number that, together with nth, identifies the collective in its channel.
 --   nth       BIGINT [1]  Distinguishes items with the same number.
 --   method    VARCHAR     seq, ordinal, or time if positions were repaired.
 WITH

@@ -1,4 +1,5 @@
--- Step contents of the two sides of a comparison, paired by keys from equal names to the same kind of work.
+-- Step contents of the two sides of a comparison, paired by keys that range from equal names to the same kind of
+-- work.
 --
 -- A row is paired by the strictest key that both sides have among the unpaired rows. Rows without a pair are on one
 -- side only. The keys are:
@@ -8,7 +9,7 @@
 -- - 3: operator and kernel, with different shapes.
 -- - 4: operator.
 -- - 5: kernel, with a different operator.
--- - 6: kind of work at the same position of the call tree.
+-- - 6: kind of work at the same position in the call tree.
 -- - 7: kind of work in the same phase.
 --
 -- Status: stable
@@ -26,7 +27,7 @@ CREATE OR REPLACE MACRO lib._paired_contents(
 --   rank                  INTEGER         Rank of the process.
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   part                  VARCHAR         Part as in step_contents.
---   pair_level            INTEGER [1]     Key of the pair, 1 to 7; NULL if on one side only.
+--   pair_level            INTEGER [1]     Key of the pair, 1 to 7; NULL if the row is on one side only.
 --   subject               VARCHAR         Name common to both sides: operator, collective, cause of idle time, or kind of work.
 --   kernel                VARCHAR         Short name of the kernel; NULL for idle and host time.
 --   shapes                VARCHAR         Input shapes as JSON; NULL if unknown.

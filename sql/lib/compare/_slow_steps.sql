@@ -1,8 +1,8 @@
 -- Distribution of the steps of each side: the median, and a group of steps that is slower than the others.
 --
--- The sorted logarithms are split into two groups so that the squared deviations within the groups are smallest. The
--- slower group counts if its mean exceeds the mean of the other group by 2 % and by five standard deviations within
--- the groups. Fewer than four steps are not split.
+-- The logarithms of the sorted step times are split into two groups that minimize the squared deviations within the
+-- groups. The slower group counts if its mean exceeds the mean of the other group by 2 % and by five standard
+-- deviations within the groups. Fewer than four steps are not split.
 --
 -- Status: stable
 -- Since: 0.1
@@ -14,11 +14,11 @@ CREATE OR REPLACE MACRO lib._slow_steps(
 -- Columns:
 --   side        VARCHAR         Side of the comparison: control or test.
 --   step_count  BIGINT [count]  Number of steps.
---   median_ns   DOUBLE [ns]     Median of the steps.
---   least_ns    BIGINT [ns]     Fastest step.
---   most_ns     BIGINT [ns]     Slowest step.
+--   median_ns   DOUBLE [ns]     Median step time.
+--   least_ns    BIGINT [ns]     Shortest step time.
+--   most_ns     BIGINT [ns]     Longest step time.
 --   slow_share  DOUBLE [1]      Share of the steps in the slower group; NULL if the steps are one group.
---   slow_ratio  DOUBLE [1]      Mean of the slower group / mean of the others; NULL if the steps are one group.
+--   slow_ratio  DOUBLE [1]      Mean of the slower group / mean of the other group; NULL if the steps are one group.
 --   slow_text   VARCHAR         Description of the slower group; NULL if the steps are one group.
 WITH
     _placed AS MATERIALIZED (

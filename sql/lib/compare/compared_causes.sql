@@ -1,9 +1,10 @@
--- Causes of the longer step of one side, by rank: idle time by host activity, and additional device work.
+-- Causes of the longer steps of one side, by rank: idle time by host activity, and additional device work.
 --
 -- Waiting for another rank is an effect, not a cause, and is excluded; so is work that takes no longer but is less
 -- overlapped. A cause belongs to the ranks on which it grew at least half as much as on the rank with the largest
--- growth. It counts if it grew by 1 % of the step time and a fifth of the step's difference, in the direction of the
--- step. If each side has a single rank, the two ranks are compared whatever their numbers.
+-- growth. It counts if it grew in the same direction as the step time, by at least 1 % of the step time and a fifth
+-- of the difference in step time. If each side has a single rank, the two ranks are compared regardless of their
+-- numbers.
 --
 -- Status: stable
 -- Since: 0.1
@@ -26,7 +27,7 @@ CREATE OR REPLACE MACRO lib.compared_causes(
 --   on_ranks      INTEGER[]    Ranks on which the cause grew; NULL if it grew on all ranks, or if there is a single rank.
 --   part          VARCHAR      Part of the step: idle, compute, memory or host.
 --   cause         VARCHAR      Cause of idle time as in idle_causes; otherwise NULL.
---   name          VARCHAR      Host activity or operator; NULL if nothing was open.
+--   name          VARCHAR      Host activity or operator; NULL if no host event was open.
 --   control_ns    BIGINT [ns]  Mean time per step of these ranks in the control.
 --   test_ns       BIGINT [ns]  Mean time per step of these ranks in the test.
 --   diff_ns       BIGINT [ns]  Test minus control.

@@ -1,9 +1,9 @@
 -- Step-by-step comparison of two sides: step time, its parts, and the changes within them.
 --
--- Values are means over all steps of all ranks, so rows of a part sum exactly to the part and parts to the step.
--- Steps are the samples for the noise; all ranks of a step are one sample because they wait for each other. If no
--- rank communicates, each step of each rank is a sample. Both sides are assumed to vary equally (pooled variance);
--- step times are tested on logarithms.
+-- Values are means over all steps of all ranks, so the rows of a part add up exactly to the part, and the parts to
+-- the step. Steps are the samples for the noise; all ranks of a step are one sample because they wait for each other.
+-- If no rank communicates, each step of each rank is a sample. Both sides are assumed to vary equally (pooled
+-- variance); the test of step times uses logarithms.
 --
 -- A difference counts if it is statistically significant and above 0.5 % of the step time, or 0.1 % for parts and
 -- rows. The confidence level is 99 %, and 99.9 % for parts and rows because there are many. A step that is 1.5 times
@@ -68,7 +68,7 @@ WITH
     ),
     _counts AS (
         SELECT
-            -- A side without steps has no rows and must not be a divisor.
+            -- The count of a side without steps is 0 and must not be a divisor.
             nullif(count(*) FILTER (l.side = 'control'), 0) AS control_lanes,
             nullif(count(*) FILTER (l.side = 'test'), 0) AS test_lanes,
             (SELECT s.step_count FROM _spread AS s WHERE s.side = 'control') AS control_steps,
@@ -117,8 +117,8 @@ WITH
         FROM _samples AS s
         GROUP BY s.level_no, s.part, s.subject
     ),
-    -- Squared deviations from the mean rank step, for n samples of several ranks each. Integers, so sums are exact in
-    -- any order.
+    -- Squared deviations from the mean rank step, for n samples of several ranks each. All sums are sums of integers,
+    -- so they are exact in any order.
     _squares AS (
         SELECT
             m.level_no, m.part, m.subject, z.control_samples, z.test_samples,
@@ -139,7 +139,8 @@ WITH
         FROM _squares AS q
         WHERE q.level_no < 3
     ),
-    -- Step times on logarithms, because their variation is proportional; integers in units of 1e-12.
+    -- Logarithms of step times, because the variation is proportional to the step time, as integers in units of
+    -- 1e-12.
     _log_samples AS (
         SELECT s.side, round(1e12 * ln(greatest(s.sample_ns, 1)))::HUGEINT AS size FROM _samples AS s WHERE s.level_no = 3
     ),

@@ -1,4 +1,5 @@
--- Whether the control and the test can be compared: their properties in pairs, and whether they did the same work.
+-- Whether the control and the test can be compared: their properties side by side, and whether they did the same
+-- work.
 --
 -- Status: stable
 -- Since: 0.1

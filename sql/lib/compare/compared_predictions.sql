@@ -1,14 +1,15 @@
 -- Predictions from the replay of one run for each scenario, next to the step time of a later run.
 --
 -- The interval of a prediction comes from the variation over steps, but extends by at least 1 % of the recorded step
--- time or 10 % of the saving to either side: replays of simulated jobs are that accurate in nine of ten scenarios.
+-- time or 10 % of the saving to either side, because replays of simulated jobs are that accurate in nine of ten
+-- scenarios.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_predictions(
-    -- Name of a relation with the columns of lib.replayed_scenarios, of one run.
+    -- Name of a relation with the columns of lib.replayed_scenarios, restricted to one run.
     scenarios,
-    -- Name of a relation with the columns of lib.measured_steps, of one run.
+    -- Name of a relation with the columns of lib.measured_steps, restricted to one run.
     measured
 ) AS TABLE
 -- Columns:

@@ -1,4 +1,5 @@
--- Runs to compare: the first two requested, one for both sides, or the first two of the store by name.
+-- Runs to compare: the first two requested runs, a single requested run for both sides, or the first two runs of the
+-- store by name.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Ranks of each process group in Flight Recorder dumps, and whether each has a dump.
 --
--- If no dump states the ranks, the default group has all ranks from 0 to the largest one with a dump, and other groups
--- have the ranks with an operation in the group.
+-- If no dump states the ranks, the default group has all ranks from 0 to the highest rank with a dump, and any other
+-- group has the ranks whose dumps list it.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib._dump_members(
 --   group_key      VARCHAR   Name and ranks of the group, as in lib.dump_operations.
 --   rank           INTEGER   Rank of the group.
 --   has_dump       BOOLEAN   Whether there is a dump of the rank.
---   is_damaged     BOOLEAN   Whether the dump is damaged, so that its last operations may be missing.
+--   is_damaged     BOOLEAN   Whether the dump is damaged, so its last operations may be missing.
 --   last_enqueued_id  BIGINT    Number of the last collective that the rank's host enqueued, as stated in the dump; NULL if not stated.
 WITH
     _stated AS (

@@ -1,7 +1,8 @@
--- Ranks whose Flight Recorder dump has a different operation under the same number than most ranks of the group.
+-- Ranks that ran a different operation than most ranks of the group under the same number, from Flight Recorder
+-- dumps.
 --
--- Shapes and types are compared if the operation requires equal shapes and types. The first mismatch of a group is
--- the cause; later mismatches may follow from it.
+-- Shapes and types are compared only if the operation requires them to be equal. The first mismatch of a group is the
+-- cause; later mismatches may follow from it.
 --
 -- Status: experimental
 -- Since: 0.1
