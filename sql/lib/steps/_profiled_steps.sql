@@ -1,9 +1,9 @@
--- Phases of each rank's steps on its device, derived from the events of traces: data loading, forward and backward
--- pass, and tail, with compute and exposed communication.
+-- Phases of each rank's steps on its device, derived from trace events: data loading, forward and backward pass, and
+-- tail, with compute and exposed communication.
 --
--- Steps are those of lib.device_steps. The forward pass begins with the first computation launched in the step by
--- neither the backward pass nor the optimizer. The backward pass ends with the last computation launched under the
--- autograd engine, a backward operator, or an annotation that contains "backward".
+-- The steps are the rows of lib.device_steps. The forward pass begins with the first computation that is launched in
+-- the step outside the backward pass and the optimizer. The backward pass ends with the last computation launched
+-- under the autograd engine, a backward operator, or an annotation that contains "backward".
 --
 -- Status: stable
 -- Since: 0.1
@@ -84,7 +84,7 @@ WITH
         SELECT
             m.run, m.rank, m.event_id,
             m.collective = 'recv' OR (m.collective = 'send_recv' AND m.dst_rank = m.rank AND m.src_rank <> m.rank) AS receives,
-            -- One kernel runs several sends and receives.
+            -- A coalesced kernel runs several sends and receives.
             m.collective = 'coalesced'
             OR (m.collective = 'send_recv' AND m.dst_rank IS DISTINCT FROM m.rank AND m.src_rank IS DISTINCT FROM m.rank) AS is_untold
         FROM matched_collectives AS m
