@@ -33,8 +33,8 @@ WITH
     _told AS (
         FROM lib.idle_reasons(runs, ranks, parts, level)
     ),
-    -- A gap has up to two parts in a step, and many stretches. The longest one and its first event are packed into
-    -- one number, because ordering by two columns costs twice as much.
+    -- A gap has up to two parts in a step, and many stretches. The length of the longest stretch and its event are
+    -- packed into one number, because ordering by two columns costs twice as much.
     _in_parts AS (
         SELECT
             t.part, t.cause, t.relation, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns,
