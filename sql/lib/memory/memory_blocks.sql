@@ -1,8 +1,8 @@
 -- Memory blocks: each allocation with its free, if the recording contains both.
 --
 -- Addresses are reused, so a free belongs to the previous allocation at its address. Inconsistent events (two
--- allocations or two frees in a row, a free of a different size) become two blocks, each with one end missing;
--- nothing is guessed. Each event is in exactly one block.
+-- allocations or two frees in a row, a free of a different size) become two blocks, each with its allocation or its
+-- free missing; a missing event is never guessed. Each event is in exactly one block.
 --
 -- Status: stable
 -- Since: 0.1
