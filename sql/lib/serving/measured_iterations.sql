@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   name                     VARCHAR          Name of the annotation, or of the call that replays the graph.
 --   event_id                 BIGINT           event_id of that annotation or call.
 WITH
-    -- Each operation adds the time by which it extends beyond all previous ones.
+    -- Each operation adds the time by which it extends beyond all previous operations.
     _busy AS (
         SELECT
             o.*, o.ts + o.dur AS end_ts,
