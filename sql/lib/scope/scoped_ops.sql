@@ -1,6 +1,6 @@
 -- Host events and device activity of the requested runs, ranks and steps, for comparison by name.
 --
--- Includes scoped_host_events and all device activity with a possible duration, even synchronizations. A step
+-- Includes scoped_host_events and all device activity with a possible duration, including synchronizations. A step
 -- contains the device activity launched in it. Operations without a launch in the trace belong to no step, and are
 -- included only if no steps are selected.
 --
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 --   rank      INTEGER      Rank of the process.
 --   event_id  BIGINT       Position of the event in traceEvents.
 --   step      BIGINT       Profiler step; NULL outside steps.
---   side      VARCHAR      Side on which it runs: host or device.
+--   side      VARCHAR      Where the event runs: host or device.
 --   category  VARCHAR      Host: as in scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   name      VARCHAR      Name of the event.
 --   shapes    VARCHAR      Input shapes as JSON; for operators only.
