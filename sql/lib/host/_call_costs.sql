@@ -19,13 +19,13 @@ CREATE OR REPLACE MACRO lib._call_costs(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   stack_id      BIGINT          Row of stacks with the names of the enclosing events and its own.
+--   stack_id      BIGINT          Row of stacks that names the event and its enclosing events.
 --   recorded      VARCHAR         Recorded Python frames, innermost first, if the trace has no Python calls.
 --   call_count    BIGINT [count]  Number of host events.
 --   host_ns       BIGINT [ns]     Host self time.
 --   device_count  BIGINT [count]  Number of device operations launched by these events.
 --   device_ns     BIGINT [ns]     Total duration of these device operations.
---   backward_ns   BIGINT [ns]     Device time launched by the backward pass of these operators; device_ns of other rows contains it.
+--   backward_ns   BIGINT [ns]     Device time launched by the backward pass of these operators; it is also included in device_ns of other rows.
 WITH RECURSIVE
     _lanes AS MATERIALIZED (
         SELECT

@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO lib._called_events(
 --   sequence_number  BIGINT       Autograd sequence number; -1: none.
 --   fwd_thread_id    BIGINT       Autograd's number of the forward thread; 0: none.
 --   call_stack       VARCHAR      Recorded frames, innermost first, separated by semicolons.
---   stack_id         BIGINT       Row of stacks with the names of the enclosing events and its own.
+--   stack_id         BIGINT       Row of stacks that names the event and its enclosing events.
 WITH
     _calls AS NOT MATERIALIZED (
         SELECT

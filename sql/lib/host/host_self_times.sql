@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.host_self_times(
 --   module_id     BIGINT       lane + event_id of the innermost enclosing nn.Module call, or of the event itself.
 --   fwd_op_id     BIGINT       lane + event_id of the forward operator; for backward operators only.
 --   bwd_op_id     BIGINT       lane + event_id of the operator of autograd's backward pass that encloses this operator, or of this operator itself.
---   stack_id      BIGINT       Row of stacks with the names of the enclosing events and its own.
+--   stack_id      BIGINT       Row of stacks that names the event and its enclosing events.
 --   call_stack    VARCHAR      Recorded frames of the event, innermost first; NULL if there are none.
 --   host_ns       BIGINT [ns]  Self time.
 --   step          BIGINT       Profiler step in which the event started; NULL outside steps.
