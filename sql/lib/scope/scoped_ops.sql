@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 --   rank      INTEGER      Rank of the process.
 --   event_id  BIGINT       Position of the event in traceEvents.
 --   step      BIGINT       Profiler step; NULL outside steps.
---   side      VARCHAR      Where the event runs: host or device.
+--   side      VARCHAR      Side on which the operation runs: host or device.
 --   category  VARCHAR      Host: as in scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   name      VARCHAR      Name of the event.
 --   shapes    VARCHAR      Input shapes as JSON; for operators only.
