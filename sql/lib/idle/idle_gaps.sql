@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.idle_gaps(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Upper limit of a kernel_wait gap, exclusive [ns].
+    -- Upper limit for the length of a kernel_wait gap, exclusive [ns].
     kernel_wait_below_ns
 ) AS TABLE
 -- Columns:
