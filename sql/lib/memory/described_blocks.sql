@@ -7,7 +7,7 @@
 -- - temporary: freed before the outermost operator around the allocation ended. In the backward pass, freed before
 --   the operator in operator_name ended; in the optimizer, freed within the same optimizer step.
 -- - input: allocated by a data loader.
--- - optimizer state: allocated in the optimizer step and outlives it.
+-- - optimizer state: allocated in the optimizer step and not freed in it.
 -- - autograd: allocated and freed in the backward pass.
 -- - gradient: allocated in the backward pass and not freed in it.
 -- - activation: allocated before the backward pass and freed in it, or allocated in an nn.Module call and freed
