@@ -23,10 +23,10 @@ CREATE OR REPLACE MACRO lib.costs_by_path(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   path          UBIGINT[]       Hashes of the names, outermost first (see lib.path_names); empty for cost that no shown name encloses.
---   beginnings    UBIGINT[]       For each name of the path, a hash of all names up to it.
+--   beginnings    UBIGINT[]       For each name of the path, a hash of all names up to and including that name.
 --   call_count    BIGINT [count]  Number of events with the last name.
 --   host_ns       BIGINT [ns]     Host self time, including hidden callees.
---   device_count  BIGINT [count]  Device operations launched in this time.
+--   device_count  BIGINT [count]  Number of device operations launched during this host time.
 --   device_ns     BIGINT [ns]     Total duration of these device operations.
 --   backward_ns   BIGINT [ns]     Device time launched by the backward pass of the operators; it is also included in device_ns of other rows.
 WITH RECURSIVE

@@ -1,5 +1,4 @@
--- Stable description of operations for the comparison of runs: operator, shapes, enclosing module, category and
--- phase.
+-- Stable description of operations for comparing runs: operator, shapes, enclosing module, category and phase.
 --
 -- Names are normalized with lib.stable_name.
 --

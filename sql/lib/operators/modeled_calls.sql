@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   rank          INTEGER           Rank of the process.
 --   step          BIGINT            Profiler step that launched the operation; NULL outside steps.
 --   device        BIGINT            Device number.
---   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, grouped by category.
+--   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, which are grouped by category.
 --   name          VARCHAR           Name of that operator, or of the operator from which replayed kernels were captured, without overload; [graph replay] or [no operator].
 --   match_method  VARCHAR           How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
 --   category      VARCHAR           Kind of work.
