@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   kind           VARCHAR         operation (a device operation) or wait (a host call that waits).
 --   event_id       BIGINT          event_id of the device operation or the call.
 --   name           VARCHAR         Name of the operation or call.
---   name_id        BIGINT          Number of the combination of name, kind of collective and side of a transfer.
+--   name_id        BIGINT          Number that identifies the name, the kind of collective and the side of a transfer.
 --   class          VARCHAR         computation, communication or memory; NULL for a call.
 --   step           BIGINT          Profiler step of the launch; NULL outside steps, and for operations launched before the trace began.
 --   stage          INTEGER         Pipeline stage; -1 without pipeline parallelism.
@@ -32,11 +32,11 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   return_ns      BIGINT [ns]     End of that launch or call.
 --   queued_ns      BIGINT [ns]     return_ns; if the launch is missing, return_ns of the previous operation on the stream, or the start of the trace; start_ns if the rank has no launches.
 --   key_ns         BIGINT [ns]     Sort key of the nodes.
---   tolerance_ns   BIGINT [ns]     Accuracy with which starts and ends of the run agree.
+--   tolerance_ns   BIGINT [ns]     Accuracy with which start and end times in the run agree.
 --   begin_ns       BIGINT [ns]     Start of the rank's first step or first launch, whichever is earlier; start of the rank's first node if it has neither.
 --   collective_id  BIGINT          Collective of the operation; NULL unless all its ranks were found.
 --   rank_count     BIGINT [count]  Number of ranks of the collective.
---   channel_id     BIGINT          Channel of the collective: the ranks that share it.
+--   channel_id     BIGINT          Channel of the collective (the group of ranks that share it).
 --   is_send        BOOLEAN         Whether the node is the sending side of a transfer between two ranks.
 --   elements       BIGINT [count]  Number of elements that the collective moves.
 --   lag_ns         BIGINT [ns]     Time from the start of the collective's last rank to the end of this node.
