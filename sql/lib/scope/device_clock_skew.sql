@@ -4,11 +4,12 @@
 -- skew is at most the shortest time from a launch to its operation. No synchronization returns before the awaited
 -- operations have ended, so the skew is at least the longest time from the end of a synchronization to the recorded
 -- end of an awaited operation. If 0 satisfies both bounds, the clocks are considered equal and the skew is 0.
--- Otherwise it is the middle of the bounds, or the only bound. A clock that drifts by a few microseconds makes the
--- bounds cross; their middle then has the smallest error. Bounds that cross by more than 100 us come from wrong links
--- and give no skew. Three kinds of synchronization are used. The first kind is a recorded wait for a stream or a
--- device (enable_cuda_sync_events). The second kind is a call that waits for the device of a rank with a single
--- device. The third kind is a call that waits for a stream directly after a copy; only the copy counts as awaited.
+-- Otherwise, the skew is the middle of the bounds, or the only bound if the other is unknown. A clock that drifts by
+-- a few microseconds makes the bounds cross; their middle then has the smallest error. Bounds that cross by more than
+-- 100 us come from wrong links and give no skew. Three kinds of synchronization are used. The first kind is a
+-- recorded wait for a stream or a device (enable_cuda_sync_events). The second kind is a call that waits for the
+-- device of a rank with a single device. The third kind is a call that waits for a stream directly after a copy; only
+-- the copy counts as awaited.
 --
 -- Status: stable
 -- Since: 0.1
