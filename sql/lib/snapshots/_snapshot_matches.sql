@@ -2,9 +2,9 @@
 --
 -- Both files come from one process. PyTorch converts the times of snapshots, like those of traces, from the
 -- processor's counter to Unix time (c10::ApproximateClockToUnixTimeConverter). The clocks are shared if the trace
--- starts at a Unix time and the snapshot has events within the trace. An allocation is then joined to the nearest
--- memory event in time (profile_memory=True) with the same address and a fitting size. Without such an event, it
--- belongs to the innermost operator at that time, unless several threads run operators at that time.
+-- starts at a Unix time and the snapshot has events within the trace. An allocation is then joined to the memory
+-- event (profile_memory=True) that is nearest in time and has the same address and a fitting size. Without such an
+-- event, it belongs to the innermost operator at that time, unless several threads run operators at that time.
 --
 -- Without a shared clock, the order of events in both files is compared: sequences of consecutive allocations with
 -- the same addresses and fitting sizes are aligned, the longest first. A lost event ends a sequence. An allocation
@@ -42,7 +42,7 @@ WITH
     _spans AS MATERIALIZED (
         SELECT
             s.run, s.rank, s.start_ns - s.offset_ns AS zero_ns, s.start_ns AS from_ns, s.start_ns + s.dur AS until_ns,
-            -- Larger than any clock that counts from machine start, so it is a Unix time.
+            -- A value above the limit is a Unix time, because no clock that counts from machine start gets so far.
             s.start_ns > 500000000000000000 AS is_unix
         FROM rank_spans AS s
         WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank) AND s.event_count > 0
