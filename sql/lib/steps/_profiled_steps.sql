@@ -26,8 +26,8 @@ CREATE OR REPLACE MACRO lib._profiled_steps(
 --   computation_ns          BIGINT [ns]  Time with a computation kernel running.
 --   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
 --   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if they cannot be distinguished.
---   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is.
---   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is.
+--   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is NULL.
+--   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is NULL.
 WITH
     _ops AS MATERIALIZED (
         SELECT g.run, g.rank, g.event_id, g.step, g.class, g.launch_id, g.ts, g.dur
