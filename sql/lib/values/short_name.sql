@@ -2,8 +2,8 @@
 --
 -- Names of copies and memsets, and names without < and (, are unchanged. Otherwise, -> is removed. Every > removes
 -- everything back to the last < (or back to the start if there is no <). Every ) removes everything back to the last
--- (. The short name is the part after the last space. The expressions are compiled for each row; for many rows, use
--- lib.short_names, which evaluates each name once.
+-- opening parenthesis. The short name is the part after the last space. The expressions are compiled for each row;
+-- for many rows, use lib.short_names, which evaluates each name once.
 --
 -- Status: stable
 -- Since: 0.1

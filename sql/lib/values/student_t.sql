@@ -4,7 +4,7 @@
 -- Since: 0.1
 -- Reference: 0.995 and 0.9995 quantiles of Student's t distribution
 CREATE OR REPLACE MACRO lib.student_t(
-    -- Whether the confidence level is 99.9 %, for a comparison that is one of many; otherwise, it is 99 %.
+    -- Whether to use a confidence level of 99.9 %, for one of many comparisons, instead of 99 %.
     of_many,
     -- Number of degrees of freedom.
     freedom

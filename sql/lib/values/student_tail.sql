@@ -1,8 +1,8 @@
 -- Upper tail of Student's t distribution: the probability of a value of at least t by chance.
 --
 -- Exact for one and two degrees of freedom. For more degrees of freedom, which need not be a whole number, Hill's
--- expansion gives the normal deviate with the same tail. From three degrees of freedom, the relative error is below 2
--- %, even in the far tail.
+-- expansion gives the normal deviate with the same tail. From three degrees of freedom, its relative error is below
+-- 2 %, even in the far tail.
 --
 -- Status: experimental
 -- Since: 0.1
