@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.kernel_sequences(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- String that the names of the events contain.
+    -- Substring of the event names.
     operator_name,
     -- Minimum sequence length [kernels, copies and memsets].
     min_pattern_len
