@@ -1,9 +1,9 @@
 -- Time for which a rank's critical path runs through communication kernels.
 --
--- The path is followed backwards from the rank's last node: of all dependencies of a node, the one that ended last
--- delayed it. The path therefore has one position at each instant, unlike the path with the largest sum of weights.
--- Its nodes are found by doubling: after k iterations, each node knows the node 2^k before it, and the first 2^k
--- nodes of the path are known. A trace without waits between streams shows no path on the device.
+-- The path is followed backwards from the rank's last node: each node was delayed by its dependency that ended last.
+-- The path therefore has one position at each instant, unlike the path with the largest sum of weights. Its nodes are
+-- found by doubling: after k iterations, each node knows the node 2^k before it, and the first 2^k nodes of the path
+-- are known. A trace without waits between streams shows no path on the device.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib._blocking_stretches(
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
 --   event_id    BIGINT       event_id of a communication kernel with a node; no rows without waits between streams.
---   on_path_ns  BIGINT [ns]  Time for which the path runs through the kernel, from its start; NULL if the path does not.
+--   on_path_ns  BIGINT [ns]  Time for which the path runs through the kernel, from its start; NULL if the kernel is not on the path.
 WITH RECURSIVE
     _edges AS MATERIALIZED (
         SELECT

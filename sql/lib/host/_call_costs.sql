@@ -1,7 +1,8 @@
 -- Host and device self time by call stack.
 --
--- Host time is that of lib.host_self_times. Device time belongs to the stack of the launch, or otherwise of the
--- operator that the trace names. The row without a stack is device time whose launch and operator are unknown.
+-- Host time is taken from lib.host_self_times. Device time belongs to the stack of the launch; if the launch is
+-- unknown, it belongs to the stack of the operator that the trace names. The row without a stack contains device time
+-- whose launch and operator are unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,13 +19,13 @@ CREATE OR REPLACE MACRO lib._call_costs(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   stack_id      BIGINT          Row of stacks with the names of the enclosing events and its own.
+--   stack_id      BIGINT          Row of stacks that names the event and its enclosing events.
 --   recorded      VARCHAR         Recorded Python frames, innermost first, if the trace has no Python calls.
 --   call_count    BIGINT [count]  Number of host events.
 --   host_ns       BIGINT [ns]     Host self time.
 --   device_count  BIGINT [count]  Number of device operations launched by these events.
 --   device_ns     BIGINT [ns]     Total duration of these device operations.
---   backward_ns   BIGINT [ns]     Device time launched by the backward pass of these operators; device_ns of other rows contains it.
+--   backward_ns   BIGINT [ns]     Device time launched by the backward pass of these operators; it is also included in device_ns of other rows.
 WITH RECURSIVE
     _lanes AS MATERIALIZED (
         SELECT
@@ -43,7 +44,8 @@ WITH RECURSIVE
         FROM lib.host_self_times('_lanes') AS h
         JOIN _lanes AS l ON l.lane = h.lane
     ),
-    -- Events without recorded frames get the frames of the enclosing operator. No rows if frames are events.
+    -- Events without recorded frames get the frames of the enclosing operator. There are no rows if the trace records
+    -- frames as events.
     _said AS (
         SELECT c.call_id, c.recorded FROM _calls AS c WHERE c.recorded IS NOT NULL
         UNION ALL

@@ -30,12 +30,12 @@ CREATE OR REPLACE MACRO lib._called_events(
 --   in_last_step     BOOLEAN      Whether it starts in or after the rank's last step; excluded by default.
 --   module_id        BIGINT       event_id of the innermost enclosing nn.Module call; NULL for annotations.
 --   input_dims       VARCHAR      Input shapes as JSON.
---   input_types      VARCHAR      Input types as JSON; for operators only, as in the following columns except the stack.
+--   input_types      VARCHAR      Input types as JSON; for operators only, as in the following columns up to fwd_thread_id.
 --   concrete_inputs  VARCHAR      Scalar inputs as JSON.
 --   sequence_number  BIGINT       Autograd sequence number; -1: none.
 --   fwd_thread_id    BIGINT       Autograd's number of the forward thread; 0: none.
 --   call_stack       VARCHAR      Recorded frames, innermost first, separated by semicolons.
---   stack_id         BIGINT       Row of stacks with the names of the enclosing events and its own.
+--   stack_id         BIGINT       Row of stacks that names the event and its enclosing events.
 WITH
     _calls AS NOT MATERIALIZED (
         SELECT

@@ -1,8 +1,9 @@
--- Host activity in given windows: self time of operators on the thread of the steps, and the remainder.
+-- Host activity in given windows: self time of operators on the thread that runs the steps, and the remaining step
+-- time.
 --
 -- Self time of an operator excludes the operators that it called, and includes its runtime calls and Python frames.
--- In a trace without steps, the thread with the most self time is used. Time outside operators is a row without an
--- operator, so the rows of a window sum to its step.
+-- In a trace without steps, the thread with the most self time is used. Time outside operators is in a row without an
+-- operator, so the rows of a window sum to its step time.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
 -- Host activity on launching threads while devices wait for them: each waiting interval split into stretches with the
 -- same open events.
 --
--- Time is measured as idle time of the thread's device: an event spans the increase of the running idle time. Events
--- during device work therefore have no length, and stretches sum exactly to the idle time. If events of a thread
--- overlap without nesting, time after the end of one belongs to the event that encloses it.
+-- Time is measured in idle time of the waiting device: the length of an event is the idle time that passes during it.
+-- Events during device work therefore have no length, and stretches sum exactly to the idle time. If events of a
+-- thread overlap without nesting, the time after the end of an event belongs to its parent.
 --
 -- Status: stable
 -- Since: 0.1
@@ -75,7 +75,7 @@ WITH
         JOIN _lanes AS l ON l.run = s.run AND l.rank = s.rank AND l.pid IS NOT DISTINCT FROM s.pid AND l.tid IS NOT DISTINCT FROM s.tid
         WHERE s.dur > 0
     ),
-    -- Numbers increase with the start time; for equal start times, from outside to inside.
+    -- Numbers increase with the start time; for equal start times, from outermost to innermost.
     _kept AS MATERIALIZED (
         SELECT
             e.*,
@@ -93,15 +93,16 @@ WITH
             CASE
                 WHEN k.kind = 'annotation' AND lib.loads_data(k.name) THEN 1
                 WHEN k.kind = 'frame' AND contains(k.name, 'torch/utils/data/') THEN 1
-                -- Old recorders write today's annotations as operators.
+                -- Older recorders write data loader annotations as operators.
                 WHEN k.kind = 'op' AND starts_with(k.name, 'enumerate(DataLoader)#') THEN 1
                 ELSE 0
             END AS loads
         FROM _kept AS k
         LEFT JOIN _kept AS p ON p.lane = k.lane AND p.event_id = k.parent_id AND p.kind = k.kind
     ),
-    -- The innermost event of a kind changes to an event at its start, and to its parent at its end. Ends precede
-    -- starts; simultaneous ends go from inside to outside, simultaneous starts from outside to inside.
+    -- An event becomes the innermost of its kind at its start and is replaced by its parent at its end. Ends precede
+    -- starts; simultaneous ends are ordered from innermost to outermost, simultaneous starts from outermost to
+    -- innermost.
     _points AS (
         SELECT l.lane, l.from_ns AS at_ns, l.ts, l.n AS position, l.kind, l.n, l.loads, l.parent_n = 0 AS is_outer, l.n AS outer_n, NULL::BIGINT AS part
         FROM _linked AS l

@@ -1,4 +1,4 @@
--- Calls that block the thread until the device is done; for a copy, the part after the copy begins.
+-- Calls that block their thread until the device is done; for a copy, only the time after the copy begins.
 --
 -- A copy through host memory is blocking if its call ends after the copy.
 --

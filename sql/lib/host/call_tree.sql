@@ -1,12 +1,12 @@
 -- Call trees of host threads with the operations that they launched, for call_stack, call_stack_threads and
 -- event_stack.
 --
--- Rows are numbered in depth-first order, so everything below an event follows it without a gap. Sums over a subtree
--- are window frames, and no stack depth needs recursion. An event opens its level, and the next row of the same or a
--- smaller depth closes the level. Openings and closings of one level alternate, so the next row of the same level
--- after an opening is its closing.
+-- Rows are numbered in depth-first order, so everything below an event follows it without a gap. Subtrees are window
+-- frames, so sums over them need no recursion at any stack depth. An event opens its level, and the next row of the
+-- same or a smaller depth closes the level. Openings and closings of one level alternate, so the next row of the same
+-- level after an opening is its closing.
 --
--- Device activity is below the call that launched it; operations without a launch in the trace are in no tree.
+-- Device activity is placed below the call that launched it; operations without a launch in the trace are in no tree.
 -- Autograd runs the backward pass on threads of its own. With joins_backward, their outermost events are attached
 -- below the enclosing annotation "## backward ##" of the main thread. Without such an annotation, they are attached
 -- below the profiler step of the main thread (HTA's rule, for any number of such threads).
@@ -30,12 +30,12 @@ CREATE OR REPLACE MACRO lib.call_tree(
 --   thread_id      BIGINT           Number of the thread; for device activity, number of the launching thread.
 --   label          VARCHAR          Role of the thread: main (has the profiler steps), backward (autograd) or other.
 --   position       BIGINT [1]       Position in the depth-first order over all trees, from 1.
---   next_position  BIGINT [1]       Position of the first later event that is not below this one.
+--   next_position  BIGINT [1]       Position of the first later event that is not below this event.
 --   event_id       BIGINT           Position of the event in traceEvents.
 --   table_name     VARCHAR          Table with the event's other columns.
 --   name           VARCHAR          Name of the event.
---   pid            BIGINT           Process id, or device.
---   tid            BIGINT           Thread id, or stream.
+--   pid            BIGINT           Process id; for device activity, the device.
+--   tid            BIGINT           Thread id; for device activity, the stream.
 --   ts             BIGINT [ns]      Start, relative to the run's first event.
 --   dur            BIGINT [ns]      Duration.
 --   step           BIGINT           Profiler step.
@@ -66,7 +66,7 @@ WITH
             t.is_backward AND joins_backward AS may_move,
             CASE WHEN t.is_main THEN 'main' WHEN t.is_backward THEN 'backward' ELSE 'other' END AS label,
             h.*,
-            -- Order of the call tree: by start; equal starts: longer first, then event order.
+            -- Order in the call tree: by start; for equal starts, longer events first, then by event_id.
             row_number() OVER (ORDER BY t.thread_id, h.ts, h.dur DESC, h.event_id) AS place
         FROM _host AS h
         JOIN _threads AS t ON t.run = h.run AND t.rank = h.rank AND t.pid IS NOT DISTINCT FROM h.pid AND t.tid IS NOT DISTINCT FROM h.tid

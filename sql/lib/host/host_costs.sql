@@ -34,7 +34,7 @@ WITH
         FROM annotations AS a
         WHERE NOT a.on_gpu AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
-    -- Outermost operators directly inside the annotations of an optimizer.
+    -- Outermost operators directly inside an optimizer's annotations.
     _optimizer AS (
         SELECT
             a.run, a.rank, a.event_id, a.name, a.ts, a.dur,

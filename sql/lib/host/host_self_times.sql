@@ -1,6 +1,6 @@
 -- Host events with their self time: their duration minus the duration of nested events.
 --
--- An event that ends on a different thread than it began on counts for no thread.
+-- An annotation that ends on a different thread than it began on counts toward neither thread.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,9 +13,9 @@ CREATE OR REPLACE MACRO lib.host_self_times(
 --   call_id       BIGINT       lane + event_id of the event.
 --   op_id         BIGINT       lane + event_id of the innermost enclosing operator.
 --   module_id     BIGINT       lane + event_id of the innermost enclosing nn.Module call, or of the event itself.
---   fwd_op_id     BIGINT       lane + event_id of the forward operator; for backward operators.
---   bwd_op_id     BIGINT       lane + event_id of the operator of autograd's backward pass that contains or is this operator.
---   stack_id      BIGINT       Row of stacks with the names of the enclosing events and its own.
+--   fwd_op_id     BIGINT       lane + event_id of the forward operator; for backward operators only.
+--   bwd_op_id     BIGINT       lane + event_id of the operator of autograd's backward pass that encloses this operator, or of this operator itself.
+--   stack_id      BIGINT       Row of stacks that names the event and its enclosing events.
 --   call_stack    VARCHAR      Recorded frames of the event, innermost first; NULL if there are none.
 --   host_ns       BIGINT [ns]  Self time.
 --   step          BIGINT       Profiler step in which the event started; NULL outside steps.

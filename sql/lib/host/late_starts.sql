@@ -1,10 +1,11 @@
 -- Start of each rank, step by step, in the collective that shows stragglers best.
 --
--- Communication kernels of one name and channel are numbered in each step from its end, so equal numbers correspond.
--- The analysis uses the kernel whose durations differ most between the ranks of a step, on average over the steps. It
--- must last at least min_share of a mean step on any rank. All ranks end a collective together, so the rank that
--- starts it last delays the others. If no two ranks share a kernel that long, shorter kernels are used. A channel is
--- the process group if the trace names it, otherwise the stream. A run without profiler steps is one step.
+-- In each step, communication kernels with the same name and channel are numbered from the end of the step, so
+-- kernels with equal numbers correspond. The analysis uses the kernel whose durations differ most between the ranks
+-- of a step, on average over the steps. This kernel must last at least min_share of the mean step duration on at
+-- least one rank. All ranks end a collective together, so the rank that starts it last delays the others. If no two
+-- ranks share a kernel that long, shorter kernels are used. A channel is the process group if the trace names it,
+-- otherwise the stream. A run without profiler steps is one step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -17,7 +18,7 @@ CREATE OR REPLACE MACRO lib.late_starts(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Minimum kernel duration as a share of the mean step.
+    -- Minimum kernel duration as a share of the mean step duration.
     min_share,
     -- Whether to use only the last long kernel of each rank and step.
     last_only
@@ -129,7 +130,8 @@ WITH
         FROM _kernels AS k
         LEFT JOIN _matched AS m ON m.run = k.run AND m.rank = k.rank AND m.name = k.name AND m.stream = k.stream
     ),
-    -- Counted from the end of the step, because the first ones may have been launched in the previous step.
+    -- Kernels are counted from the end of the step, because the first kernels may have been launched in the previous
+    -- step.
     _placed AS (
         SELECT
             k.*,
@@ -138,7 +140,7 @@ WITH
             ) AS position
         FROM _channels AS k
     ),
-    -- The rank that starts last runs the kernel for a short time, so the kernel only has to be long on any rank.
+    -- The rank that starts last runs the kernel for a short time, so the kernel only has to be long on one rank.
     _last AS (
         SELECT
             p.*,

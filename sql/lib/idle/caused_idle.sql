@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 --   call          VARCHAR         Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module        VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
 --   idle_ns       BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
---   gap_count     BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
+--   gap_count     BIGINT [count]  Number of gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns    BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
 --   longest_ts    BIGINT [ns]     Start of that time, relative to the run's first event.
@@ -33,8 +33,8 @@ WITH
     _told AS (
         FROM lib.idle_reasons(runs, ranks, parts, level)
     ),
-    -- A gap has up to two parts in a step, and many stretches. The longest one and its first event are packed into
-    -- one number, because ordering by two columns costs twice as much.
+    -- A gap has up to two parts in a step, and many stretches. The length of the longest stretch and its event are
+    -- packed into one number, because ordering by two columns costs twice as much.
     _in_parts AS (
         SELECT
             t.part, t.cause, t.relation, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns,

@@ -1,9 +1,9 @@
 -- Gaps on each device stream with their category, for idle_gaps, idle_time_breakdown and idle_time_stats.
 --
--- A gap lies between the running maximum of ends and the next start, so overlapping kernels have none (HTA subtracts
--- the previous row's end and sums negative gaps, Q27). host_wait: the launch of the next operation started after
--- everything before it had ended. kernel_wait: otherwise, if shorter than the threshold. other: the rest, and longer
--- gaps before an operation whose launch is not in the trace.
+-- A gap lies between the running maximum of ends and the next start, so overlapping kernels have no gap between them
+-- (HTA subtracts the previous row's end and sums negative gaps, Q27). host_wait: the next operation was launched
+-- after all previous operations had ended. kernel_wait: any other gap shorter than the threshold. other: all
+-- remaining gaps. A gap before an operation whose launch is not in the trace is never host_wait.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.idle_gaps(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Upper limit of a kernel_wait gap, exclusive [ns].
+    -- Upper limit for the length of a kernel_wait gap, exclusive [ns].
     kernel_wait_below_ns
 ) AS TABLE
 -- Columns:
@@ -41,7 +41,7 @@ WITH
             max(g.ts + g.dur) OVER _earlier AS ended,
             arg_max({'id': g.event_id, 'name': g.name}, g.ts + g.dur) OVER _earlier AS previous
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
-        -- Operations without a stream leave no stream idle.
+        -- Gaps are computed per stream, so operations without a stream are skipped.
         WHERE g.stream IS NOT NULL
         WINDOW _earlier AS (
             PARTITION BY g.run, g.rank, g.span, g.device, g.stream

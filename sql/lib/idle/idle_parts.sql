@@ -1,9 +1,9 @@
 -- Idle time of each rank's devices in steps, split into parts: before the next operation is launched, after its
 -- launch, and with an unknown launch. Unrecorded work of the device is a separate part.
 --
--- A gap is a time in which no stream of the rank is active. It is cut at step boundaries, and at the end of the call
--- that launches the next operation. Time before the cut is attributed to the host, time after it to the device. After
--- the last operation of a trace, all time is attributed to the host. Intervals of `unrecorded_time` are removed
+-- A gap is a time during which no stream of the rank is active. It is cut at step boundaries, and at the end of the
+-- call that launches the next operation. Time before the cut is attributed to the host, time after it to the device.
+-- After the last operation of a trace, all time is attributed to the host. Intervals of `unrecorded_time` are removed
 -- first. The parts of a step sum to the three idle and the three unrecorded times of `step_parts`. A rank without
 -- device activity has no parts.
 --
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 --   tid         BIGINT       Thread id of that thread; NULL if unknown.
 --   drain_id    BIGINT       event_id of the blocking call of that thread during which the gap began; NULL if there is none.
 --   drain_name  VARCHAR      Name of that call.
---   in_steps    BIGINT[]     Steps that contain the part, which may overlap; [NULL] in a trace without steps.
+--   in_steps    BIGINT[]     Steps that contain the part (steps may overlap); [NULL] in a trace without steps.
 WITH
     _windows AS MATERIALIZED (
         SELECT p.run, p.rank, p.span, p.step, p.ts, p.ts + p.step_ns AS end_ts
@@ -64,7 +64,7 @@ WITH
             g.class IN ('computation', 'communication', 'memory')
             AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    -- Of operations that start simultaneously, take the first one in the sweep.
+    -- If several operations start simultaneously, take the first one in the sweep.
     _behind AS (
         SELECT
             c.run, c.rank, c.span, c.ts,

@@ -1,7 +1,7 @@
--- Host activity in each idle interval of a device, on the thread that launches the next operation: stretches with
--- their cause.
+-- Stretches of each idle interval of a device, with their cause: the host activity on the thread that launches the
+-- next operation.
 --
--- The stretches of a part sum to its length. See the idle_causes analysis for the causes.
+-- The stretches of an idle interval sum to its length. See the idle_causes analysis for the causes.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib.idle_reasons(
 -- Columns:
 --   part      BIGINT [1]   Number of the idle interval.
 --   dur       BIGINT [ns]  Length of the stretch.
---   event_id  BIGINT       Event to inspect in the longest gap; NULL if unknown.
+--   event_id  BIGINT       Event to inspect; NULL if unknown.
 --   cause     VARCHAR      Cause of the idle time: data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
 --   relation  VARCHAR      Relation to the idle time: cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
 --   name      VARCHAR      Name of the host activity, chosen by level; NULL if none was open or the device is the cause.

@@ -1,4 +1,4 @@
--- Idle time of selected causes on each rank next to its step time: the input of an advice rule.
+-- Idle time with selected causes on each rank, next to the rank's step time: the input of an advice rule.
 --
 -- Status: experimental
 -- Since: 0.1

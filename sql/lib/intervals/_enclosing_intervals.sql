@@ -1,8 +1,8 @@
--- Pairs of intervals in the same lane, one of which encloses the other.
+-- Pairs of intervals in the same lane in which one interval encloses the other.
 --
 -- Time is divided into 4,096 cells. An enclosing interval covers at most 24 nodes of the binary tree over the cells,
--- and an enclosed interval starts in 13 nodes. An equality join finds the pairs. The work grows with the intervals
--- and their actual depth, never with their product.
+-- and an enclosed interval starts in 13 nodes. An equality join finds the pairs. The cost grows with the number of
+-- intervals and their actual nesting depth, not with the number of possible pairs.
 --
 -- Status: stable
 -- Since: 0.1
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib._enclosing_intervals(
 ) AS TABLE
 -- Columns:
 --   inner_id   BIGINT       Id of the enclosed interval.
---   outer_id   BIGINT       Id of the enclosing interval; both may start or end at the same time.
+--   outer_id   BIGINT       Id of the enclosing interval; both intervals may start or end at the same time.
 --   lane       ANY          Lane of both intervals.
 --   outer_ts   BIGINT [ns]  Start of the enclosing interval.
 --   outer_dur  BIGINT [ns]  Length of the enclosing interval.

@@ -1,7 +1,7 @@
 -- Number of running pieces of each kind between consecutive changes, from a sweep over the pieces of each rank.
 --
 -- The counters of all kinds are packed into one number, with units 1, 2^13, 2^26 and 2^39: a running sum of integers
--- below 2^53 is exact. Time in two windows counts twice, as in the parts of overlapping steps.
+-- below 2^53 is exact. Time inside two windows counts twice, as it does in overlapping steps.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.counted_segments(
 --   rank     INTEGER      Rank of the process.
 --   at_ts    BIGINT [ns]  Start of the segment.
 --   running  BIGINT [1]   Packed counters.
---   ns       DOUBLE [ns]  Length of the segment, once per window that contains it; a whole number.
+--   ns       DOUBLE [ns]  Length of the segment times the number of windows that contain it; a whole number.
 WITH
     _bounds AS (
         SELECT p.run, p.rank, p.ts AS at_ts, p.unit, p.window_unit FROM query_table(piece_rows) AS p

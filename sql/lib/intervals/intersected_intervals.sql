@@ -1,14 +1,14 @@
 -- Intersection of two sets of intervals, lane by lane.
 --
--- A sweep over all starts and ends with one counter per set. It needs no range join, so it costs as much as a sort,
--- however the intervals overlap. Touching pieces are merged.
+-- One sweep over all starts and ends keeps a counter per set. It needs no range join, so it costs no more than a
+-- sort, no matter how the intervals overlap. Touching pieces are merged.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.intersected_intervals(
     -- Name of a relation with lane, ts, dur.
     left_spans,
-    -- Name of a second relation with the same columns and type of lane.
+    -- Name of a second relation with the same columns and the same type of lane.
     right_spans
 ) AS TABLE
 -- Columns:

@@ -1,7 +1,7 @@
 -- Union of intervals: overlapping and touching intervals are merged into islands.
 --
 -- An interval starts a new island if all previous intervals have ended before it starts. The comparison uses the
--- running maximum of ends, so a short interval inside a long one changes nothing.
+-- running maximum of ends, so a short interval inside a long one does not affect the islands.
 --
 -- Status: stable
 -- Since: 0.1

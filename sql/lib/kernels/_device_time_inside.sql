@@ -1,12 +1,12 @@
 -- Device time launched during each call, by the call itself and by its callees.
 --
 -- A kernel belongs to the innermost operator that encloses its launch, as in torch; kernels launched outside
--- operators belong to none. Durations are summed even if kernels ran concurrently.
+-- operators belong to no operator. Durations are summed even if kernels ran concurrently.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._device_time_inside(
-    -- Name of a relation with call_id, parent_id, is_owner: calls; is_owner: whether the call is an operator.
+    -- Name of a relation of calls with call_id, parent_id and is_owner (whether the call is an operator).
     called_spans,
     -- Name of a relation with run, rank, lane; lane plus an event_id is a call_id.
     lane_spans,

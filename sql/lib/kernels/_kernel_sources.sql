@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib._kernel_sources(
 --   source_line      BIGINT [1]  Line of model code; NULL if unknown, or if there are several.
 --   source_lines     VARCHAR     All lines as file:line, separated by commas; NULL if unknown.
 --   fused_operators  VARCHAR     Nodes of the compiled graph, which are named after their operators; NULL if unknown.
---   source_method    VARCHAR     event, kernel name or operator name: the most exact method that found the source.
+--   source_method    VARCHAR     Most exact method that found the source: event, kernel name or operator name.
 WITH
     _lines AS (
         SELECT f.run, f.rank, f.name, f.file, f.line

@@ -4,14 +4,15 @@
 -- together, so the gaps between successive ends are equal on all ranks, regardless of clock offsets and drift. The
 -- reference is the rank with the most items.
 --
--- On each other rank, at most 64 evenly spaced items are compared with the reference at each shift around the shift
--- that the clocks suggest. The search covers the median position by time, plus 20 ms of usual gaps and 8 positions on
--- either side, at most 400. The score is the mean of ln(1 + difference of the gaps / 500 ns) in thousandths. It works
--- like a vote: a gap that disagrees by 10 us counts about as much as one by 10 ms. A transient or a hole therefore
--- does not outweigh the many gaps that agree. Shifts are excluded if their overlap is less than half of the largest
--- overlap, or if the share of kernels that differ in function exceeds the smallest share by more than 2 %. Among the
--- shifts within 500 of the best score, a shift of 0 wins if both ranks have the same number of items. Otherwise, the
--- shift with the smallest clock change wins.
+-- On every other rank, at most 64 evenly spaced items are compared with the reference at each shift around the shift
+-- that the clocks suggest. The search is centered on the median shift by time and extends on either side by 8
+-- positions plus the number of median gaps in 20 ms, at most 400 positions. The score is the mean of ln(1 +
+-- difference of the gaps / 500 ns) in thousandths. It works like a vote: a gap that disagrees by 10 us still counts a
+-- third as much as a gap that disagrees by 10 ms. A transient or a hole therefore does not outweigh the many gaps
+-- that agree. Shifts are excluded if their overlap is less than half of the largest overlap, or if the share of
+-- kernels that differ in function exceeds the smallest share by more than 2 percentage points. Among the shifts
+-- within 500 of the best score, a shift of 0 wins if both ranks have the same number of items. Otherwise, the shift
+-- with the smallest clock change wins.
 --
 -- Status: stable
 -- Since: 0.1
@@ -24,9 +25,9 @@ CREATE OR REPLACE MACRO lib._sequence_shifts(
 --   rank        INTEGER         Rank of the process.
 --   ref_rank    INTEGER         Reference rank of the channel.
 --   ref_n       BIGINT [count]  Number of items of the reference rank.
---   shift       BIGINT [count]  Position in the reference minus own position.
+--   shift       BIGINT [count]  Position in the reference minus position on the rank.
 --   overlap     BIGINT [count]  Number of compared items.
---   score       DOUBLE [1]      Mean logarithm of the differences of gaps, in thousandths; NULL without gaps.
+--   score       DOUBLE [1]      Mean logarithm of the gap differences, in thousandths; NULL without gaps.
 --   next_score  DOUBLE [1]      Score of the best other shift; NULL if there is none.
 WITH
     _refs AS MATERIALIZED (
@@ -45,7 +46,7 @@ WITH
         SELECT i.lane_id, i.rank, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id, i.n = r.ref_n AS is_as_long
         FROM query_table(items) AS i
         JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank <> i.rank
-        -- Evenly spaced items: the floor of position * 64 / n changes.
+        -- Items at which the floor of position * 64 / n changes are evenly spaced.
         WHERE i.n <= 64 OR i.position = 0 OR (i.position * 64) // i.n <> ((i.position - 1) * 64) // i.n
     ),
     -- In sort order, the last reference item before an anchor is given by a running maximum.

@@ -22,8 +22,8 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
 --   ts             BIGINT [ns]     Time of the change, relative to the run's first event.
 --   dur            BIGINT [ns]     Time to the next change; NULL after the last change.
 --   running_count  BIGINT [count]  Number of copies running after the change.
---   recorded_rate  BIGINT [1]      Sum of their recorded bandwidth [bytes/s]; NULL if not recorded.
---   computed_rate  BIGINT [1]      Sum of their bytes / duration [bytes/s]; NULL if bytes are not recorded.
+--   recorded_rate  BIGINT [1]      Total recorded bandwidth of the running copies [bytes/s]; NULL if not recorded.
+--   computed_rate  BIGINT [1]      Total of bytes / duration over the running copies [bytes/s]; NULL if bytes are not recorded.
 WITH
     _copies AS (
         SELECT k.*

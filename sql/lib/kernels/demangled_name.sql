@@ -1,7 +1,7 @@
 -- Qualified name in a mangled C++ name, without template arguments and parameters.
 --
 -- Each part of the name follows its length: _ZN7cutlass6KernelI… is cutlass::Kernel. The expressions are compiled for
--- each row, so call it once per distinct name.
+-- each row, so call this macro once per distinct name.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.demangled_name(
     -- Name of an operation.
     mangled
 ) AS
--- Returns: VARCHAR  Name in the source; the unchanged name if it is not mangled this way.
+-- Returns: VARCHAR  Name as in the source code; the unchanged name if it is not mangled this way.
 CASE
     WHEN NOT regexp_matches(mangled, '^_ZN?K?[0-9]') THEN mangled
     ELSE

@@ -1,8 +1,8 @@
 -- Operations launched by each call, in order of start on the device: one row per call.
 --
 -- Calls are the outermost events of a thread whose name contains the given string: operators, annotations, runtime
--- and Python calls. A call has the operations that its thread launched during the call, including copies and memsets;
--- calls with fewer than min_pattern_len operations have no row.
+-- and Python calls. The operations of a call are those that its thread launched during the call, including copies and
+-- memsets; calls with fewer than min_pattern_len operations have no row.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.kernel_sequences(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Part of the name of the events.
+    -- Substring of the event names.
     operator_name,
     -- Minimum sequence length [kernels, copies and memsets].
     min_pattern_len
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO lib.kernel_sequences(
 --   ts            BIGINT [ns]     Start of the call.
 --   dur           BIGINT [ns]     Duration of the call.
 --   name          VARCHAR         Name of the call.
---   pattern       VARCHAR         Name of the call, then the names of the operations it launched by start, joined by |.
+--   pattern       VARCHAR         Name of the call, then the names of the operations that it launched, in order of start, joined by |.
 --   kernel_count  BIGINT [count]  Number of launched operations.
 --   device_dur    BIGINT [ns]     Total duration of these operations.
 WITH

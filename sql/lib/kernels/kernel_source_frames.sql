@@ -1,9 +1,10 @@
 -- Lines of model code from which kernels were compiled, and the graph nodes that each kernel computes.
 --
--- There are three sources: stacks in the event itself (inductor_trace_handler of PyTorch 2.14), which are exact for the
--- single launch; the table compiled_kernels by kernel name; and the same table by the name of the launching operator, for
--- AOTInductor's calls of libraries (aoti_torch_cuda_mm_out). Names are compared unchanged, so kernels of the same name
--- from several graphs have the lines of all these graphs. In each stack, the innermost frame outside PyTorch counts.
+-- There are three sources: stacks in the event itself (inductor_trace_handler of PyTorch 2.14), which are exact for a
+-- single launch; the table compiled_kernels by kernel name; and the same table by the name of the launching operator,
+-- for library calls made by AOTInductor (aoti_torch_cuda_mm_out). Names are compared unchanged, so kernels with the
+-- same name in several graphs get the lines of all these graphs. In each stack, the innermost frame outside PyTorch
+-- is used.
 --
 -- Status: experimental
 -- Since: 0.1

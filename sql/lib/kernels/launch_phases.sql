@@ -1,9 +1,9 @@
 -- Training phase of each launch: forward pass, backward pass or optimizer.
 --
--- A launch is in the backward pass if it runs on the same thread inside a backward operator. Such an operator is run
+-- A launch is in the backward pass if it runs inside a backward operator on the same thread. Such an operator is run
 -- by autograd for a forward operator, or has a backward name (AddmmBackward0). This includes recomputation, as with
 -- checkpointing. Launches inside Optimizer.step and zero_grad belong to the optimizer, which takes precedence. All
--- others are forward.
+-- other launches belong to the forward pass.
 --
 -- Status: stable
 -- Since: 0.1
@@ -39,7 +39,7 @@ WITH
         SEMI JOIN gpu_ops AS g ON g.run = r.run AND g.rank = r.rank AND g.launch_id = r.event_id
         WHERE lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
     ),
-    -- Latest end of all spans that have started so far: a launch before it is inside one of them.
+    -- Latest end of all spans that have started so far: a launch before that end is inside one of the spans.
     _covered AS (
         SELECT
             p.run, p.rank, p.launch_id, p.ts,

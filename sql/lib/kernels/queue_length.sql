@@ -2,8 +2,8 @@
 --
 -- A launch adds its operations to the queue at the start of the call; an operation leaves the queue when it starts on
 -- the device. Changes in the same nanosecond form one point, or none if they cancel out, so the order of equal times
--- does not matter. If an operation appears to start before its launch, because of clock error, it never waited: a
--- queue length is never negative. Operations without a launch in the trace are excluded.
+-- does not matter. If an operation appears to start before its launch because of clock error, it counts as never
+-- queued, so the queue length is never negative. Operations without a launch in the trace are excluded.
 --
 -- Status: stable
 -- Since: 0.1

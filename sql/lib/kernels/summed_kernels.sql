@@ -1,4 +1,4 @@
--- Device operations with selected names on each rank next to its step time: the input of an advice rule.
+-- Device operations with selected names on each rank, next to the rank's step time: the input of an advice rule.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -11,13 +11,13 @@ CREATE OR REPLACE MACRO lib.summed_kernels(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   subject       VARCHAR         Operator that launches most of the time, otherwise the launched operation.
+--   subject       VARCHAR         Operator that launched the operations with the longest total duration, otherwise the name of these operations.
 --   kernel        VARCHAR         Operation with the longest total duration.
 --   event_count   BIGINT [count]  Number of operations.
 --   affected_ns   BIGINT [ns]     Total duration.
 --   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
 --   event_id      BIGINT          event_id of a long operation in the group with the longest total.
---   evidence_sql  VARCHAR         Query that returns all operations of that name on the rank.
+--   evidence_sql  VARCHAR         Query that returns all operations on the rank with the name in kernel.
 --   step_ns       BIGINT [ns]     Total step time.
 --   compute_ns    BIGINT [ns]     Part of step_ns with a computation kernel running.
 --   transfer_ns   BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.

@@ -6,7 +6,7 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._memory_inside(
-    -- Name of a relation with call_id, lane, ts, dur: calls; lane is a number per run and rank.
+    -- Name of a relation of calls with call_id, lane, ts and dur; lane is a number that identifies run and rank.
     called_spans,
     -- Name of a relation with run, rank, lane.
     lane_spans
@@ -33,7 +33,7 @@ WITH
         FROM _changes AS c
         WINDOW so_far AS (PARTITION BY c.lane ORDER BY c.ts)
     ),
-    -- Most ranks record no memory; skip the lookup for them.
+    -- Most ranks record no memory events; skip the lookup for them.
     _remembered AS (
         SELECT c.call_id, c.lane, c.ts, c.ts + c.dur AS end_ts
         FROM query_table(called_spans) AS c

@@ -7,13 +7,13 @@
 -- - temporary: freed before the outermost operator around the allocation ended. In the backward pass, freed before
 --   the operator in operator_name ended; in the optimizer, freed within the same optimizer step.
 -- - input: allocated by a data loader.
--- - optimizer state: allocated in the optimizer step and outlives it.
+-- - optimizer state: allocated in the optimizer step and not freed in it.
 -- - autograd: allocated and freed in the backward pass.
 -- - gradient: allocated in the backward pass and not freed in it.
 -- - activation: allocated before the backward pass and freed in it, or allocated in an nn.Module call and freed
 --   outside operators.
 --
--- Other blocks have NULL.
+-- For other blocks, the category is NULL.
 --
 -- Status: stable
 -- Since: 0.1
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.described_blocks(
 -- Columns:
 --   run            VARCHAR  Run name.
 --   rank           INTEGER  Rank of the process.
---   allocation_id  BIGINT   event_id of the allocation; blocks whose allocation is not in the trace have no row.
+--   allocation_id  BIGINT   event_id of the allocation; blocks whose allocation is not in the trace are not returned.
 --   operator_name  VARCHAR  Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
 --   module         VARCHAR  nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
 --   frame          VARCHAR  Innermost Python frame that encloses the allocation or, in the backward pass, the forward operator, and that does not match hidden; NULL if there is none or it is unknown.

@@ -1,8 +1,8 @@
 -- Memory blocks: each allocation with its free, if the recording contains both.
 --
 -- Addresses are reused, so a free belongs to the previous allocation at its address. Inconsistent events (two
--- allocations or two frees in a row, a free of a different size) become two blocks, each with one end missing;
--- nothing is guessed. Each event is in exactly one block.
+-- allocations or two frees in a row, a free of a different size) become two blocks, each with its allocation or its
+-- free missing; a missing event is never guessed. Each event is in exactly one block.
 --
 -- Status: stable
 -- Since: 0.1
@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   stack_id       BIGINT          Row of stacks with the names of the events that enclose the allocation.
 --   step           BIGINT          Profiler step of the allocation.
 --   free_op_id     BIGINT          event_id of the innermost operator that encloses the free.
---   position       BIGINT [1]      Position of the allocation (otherwise of the free) among memory events with the same time.
+--   position       BIGINT [1]      Position of the allocation (or of the free, if the allocation is missing) among memory events with the same time.
 --   gone_ts        BIGINT [ns]     Time of the next event at the block's address, after which the block no longer exists; NULL if there is none.
 --   gone_position  BIGINT [1]      Position of that event among memory events with the same time.
 --   gone_id        BIGINT          event_id of that event.

@@ -7,7 +7,8 @@
 --   bytes  79.6 GB, 4.2 MB, 1.5 kB or 12 B
 --   ratio  1.73
 -- and a choice of two strings, {gap_count:gap|gaps}: the first for 1 and true, the second for everything else. Each
--- string may be empty. A field that is NULL or missing is shown as unknown. A NULL template has no sentence.
+-- string may be empty. A field that is NULL or missing is shown as unknown. If the template is NULL, so is the
+-- sentence.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -8,5 +8,5 @@ CREATE OR REPLACE MACRO lib.with_fields(
     -- Additional values, a STRUCT.
     more
 ) AS
--- Returns: JSON  Fields of both.
+-- Returns: JSON  Both sets of fields in one object.
 json_merge_patch(fields, to_json(more))

@@ -9,12 +9,12 @@ CREATE OR REPLACE MACRO lib._attended_pairs(
     q_len,
     -- Number of keys.
     kv_len,
-    -- Number of visible keys before the one aligned with a query; NULL or negative: all.
+    -- Number of visible keys before the key aligned with a query; NULL or negative: all.
     left_window,
-    -- Number of visible keys after the one aligned with a query; NULL or negative: all.
+    -- Number of visible keys after the key aligned with a query; NULL or negative: all.
     right_window
 ) AS
--- Returns: BIGINT [count]  Pairs per head: all, minus those beyond the right window, minus those beyond the left window. Each is a triangle sum 1 + 2 + …, minus the corner that lies outside.
+-- Returns: BIGINT [count]  Pairs per head: all pairs, minus the pairs beyond the right window, minus the pairs beyond the left window. The pairs beyond a window are a triangle sum 1 + 2 + …, minus the corner that lies outside.
 TRY_CAST(
     q_len::DOUBLE * kv_len::DOUBLE
     - CASE

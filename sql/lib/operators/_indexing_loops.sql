@@ -1,9 +1,10 @@
 -- Python loops that index a tensor element by element: the same few calls after each aten::select, at least ten
 -- times.
 --
--- Detected as in torch's ForLoopIndexingPattern among the calls of one function, with three differences. An iteration
--- may begin with several aten::select calls, as in a loop that indexes two tensors. It has at most ten calls, because
--- a longer one does other work. Addresses in names are ignored. Selects inside an operator are not a Python loop.
+-- Detection follows torch's ForLoopIndexingPattern among the calls of one function, with three differences. An
+-- iteration may begin with several aten::select calls, as in a loop that indexes two tensors. It has at most ten
+-- calls, because a longer iteration does other work. Addresses in names are ignored. Selects inside an operator are
+-- not a Python loop.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -49,7 +50,7 @@ WITH
             ON p.run = c.run AND p.rank = c.rank AND p.span = c.span AND p.parent_id = coalesce(c.parent_id, -1)
             AND p.pid IS NOT DISTINCT FROM c.pid AND p.tid IS NOT DISTINCT FROM c.tid
     ),
-    -- An iteration begins with each select, or with the first of several consecutive selects.
+    -- Two variants: an iteration begins with each select, or with the first of several consecutive selects.
     _ways AS (
         SELECT p.position, true AS at_each
         FROM _places AS p
@@ -66,7 +67,8 @@ WITH
         FROM _siblings AS s
         JOIN _ways AS w ON w.position = s.position
     ),
-    -- An iteration repeats all calls of the previous one, so it is not shorter: lengths alone exclude most candidates.
+    -- An iteration repeats all calls of the previous iteration, so it is not shorter; comparing lengths excludes most
+    -- candidates.
     _lengths AS (
         SELECT m.at_each, m.position, m.turn, count(*) AS length
         FROM _marked AS m
@@ -97,7 +99,7 @@ WITH
         JOIN _possible AS p ON p.at_each = m.at_each AND p.position = m.position AND p.turn = m.turn
         GROUP BY m.at_each, m.position, p.stretch, m.run, m.rank, m.turn
     ),
-    -- Calls after a loop initially belong to its last iteration.
+    -- Calls after a loop are initially assigned to its last iteration.
     _compared AS (
         SELECT t.*, coalesce(list_slice(t.names, 1, len(lag(t.names) OVER turns)) = lag(t.names) OVER turns, false) AS goes_on
         FROM _turns AS t

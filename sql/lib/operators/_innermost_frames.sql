@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib._innermost_frames(
 -- Columns:
 --   run       VARCHAR    Run name.
 --   rank      INTEGER    Rank of the process.
---   stack_id  BIGINT     Row of stacks with the names of the enclosing events and its own.
+--   stack_id  BIGINT     Row of stacks that names the event and its enclosing events.
 --   frames    VARCHAR[]  Frames and nn.Module calls, innermost first; for a frame, without the frame itself.
 WITH RECURSIVE
     _stacks AS MATERIALIZED (
@@ -25,7 +25,8 @@ WITH RECURSIVE
         FROM stacks AS s
         WHERE frame_count > 0 AND lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
     ),
-    -- Level by level over few rows, because stacks are distinct. inside has the frames for the stacks below.
+    -- Level by level over few rows, because stacks are distinct. The column inside contains the frames for the stacks
+    -- below.
     _framed(run, rank, stack_id, frames, inside) AS (
         SELECT s.run, s.rank, s.stack_id, []::VARCHAR[], CASE WHEN s.is_frame THEN [s.name] ELSE []::VARCHAR[] END
         FROM _stacks AS s

@@ -1,4 +1,4 @@
--- Work of operators for their inputs: floating-point operations, and bytes to move.
+-- Work of operators, derived from their inputs: floating-point operations and bytes to move.
 --
 -- Bytes assume perfect caches: every input is read once and every output written once. Output shapes follow from the
 -- inputs. Floating-point operations are counted as in lib.gemm_flops, conv_flops, attention_flops and vector_flops;
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib._operator_work(
 --   elem_type    VARCHAR         Data type of the computation: double, float, c10::BFloat16, …; NULL: unknown.
 --   flops        BIGINT [1]      Floating-point operations; NULL: unknown.
 --   moved_bytes  BIGINT [bytes]  Bytes read and written; NULL: unknown.
---   reason_code  VARCHAR         Code of the reason in the table messages why a value is unknown.
+--   reason_code  VARCHAR         Code, in the table messages, of the reason why a value is unknown.
 WITH
     _models AS MATERIALIZED (
         SELECT m.* FROM lib._operator_models(call_items) AS m
@@ -35,7 +35,8 @@ WITH
         FROM query_table(call_items) AS i
         JOIN _models AS m ON m.name = i.name
     ),
-    -- Shorter lists are NULL beyond their end. A list of tensors has nested sizes and is not treated as a tensor.
+    -- List elements beyond the end of a list are NULL. A list of tensors has nested sizes and is not treated as a
+    -- tensor.
     _inputs AS (
         SELECT
             p.*,
@@ -85,12 +86,12 @@ WITH
         FROM _sized AS s
         WHERE s.model = 'gemm'
     ),
-    -- The buffer may be longer than its groups: the last group end gives the multiplied size.
+    -- The buffer may be longer than its groups: the end of the last group gives the size that is multiplied.
     _grouped AS (
         SELECT
             s.call_id, s.a_type, len(s.a) = 2 OR len(s.b) = 2 AS has_ends, TRY_CAST(s.scalars[s.positions[3] + 1] AS BIGINT[])[-1]::DOUBLE AS last_end,
             CASE
-                -- Cases: rows in groups; columns in groups; a batch; columns in groups of a batch.
+                -- Cases, in this order: grouped rows, grouped inner dimension, batch, grouped columns.
                 WHEN len(s.a) = 2 AND len(s.b) = 3 THEN
                     {'m': last_end, 'n': s.b[3], 'k': s.a[2], 'batch': 1, 'out': last_end * s.b[3], 'a_share': last_end / nullif(s.a[1], 0), 'b_share': 1}
                 WHEN len(s.a) = 2 AND len(s.b) = 2 THEN
@@ -164,7 +165,7 @@ WITH
                 WHEN s.scalars[s.positions[2] + 1] IN ('False', '0') THEN false
             END AS is_causal,
             starts_with(s.name, 'aten::') AND coalesce(s.scalars[s.positions[2] + 1] <> '2', true) AS is_top_left,
-            -- Packed sequences, whose different lengths are in a tensor.
+            -- Packed sequences of varying length, with the lengths given in a tensor.
             s.positions[3] >= 0 AND coalesce(len(s.dims[s.positions[3] + 1]) > 0, false) AS is_packed,
             CASE WHEN s.positions[4] >= 0 THEN TRY_CAST(s.scalars[s.positions[4] + 1] AS BIGINT) END AS left_window,
             CASE WHEN s.positions[5] >= 0 THEN TRY_CAST(s.scalars[s.positions[5] + 1] AS BIGINT) END AS right_window,
@@ -194,7 +195,7 @@ WITH
             s.dims[:s.positions[1]] AS dims, s.types[:s.positions[1]] AS types, s.counts[:s.positions[1]] AS counts, s.byte_counts[:s.positions[1]] AS byte_counts,
             s.counts[1] AS first_count, s.sizes[1] AS first_size, s.types[1] AS first_type,
             s.variant IN ('copy', 'fill') OR ends_with(s.name, '_') AND NOT ends_with(s.name, '__') AS is_in_place,
-            -- Type order: kind in hundreds plus bytes: 1 bool, 1xx integers, 2xx floating point, 3xx complex.
+            -- Type order, as kind in hundreds plus bytes: 1 bool, 1xx integers, 2xx floating point, 3xx complex.
             list_max(list_transform(
                 list_zip(s.types[:s.positions[1]], s.dims[:s.positions[1]]),
                 lambda z: CASE
@@ -219,7 +220,7 @@ WITH
     _outputs AS (
         SELECT
             o.*,
-            -- A scalar decides the type only if it is of a higher kind.
+            -- A scalar determines the output type only if its kind is higher.
             CASE WHEN o.type_order IS NULL OR o.scalar_order // 100 > o.type_order // 100 THEN o.scalar_order ELSE o.type_order END AS out_order,
             CASE
                 WHEN o.is_in_place THEN o.first_count

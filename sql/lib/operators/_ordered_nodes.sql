@@ -1,9 +1,9 @@
--- Nodes of execution traces with the event at the same position on the thread, for nodes whose ids do not match those
--- of the trace.
+-- Nodes of execution traces with the event at the same position on the thread, for nodes whose ids do not match the
+-- ids in the trace.
 --
--- The nodes of a thread are consecutive calls. Nodes and events with the same name and autograd sequence number show how many
--- events are before the first node: most of these pairs must agree. A thread is excluded if fewer than half of its nodes have
--- the name of their event, because the trace belongs to a different program.
+-- The nodes of a thread are consecutive calls. Pairs of a node and an event with the same name and autograd sequence
+-- number show how many events precede the first node; most pairs must agree on this number. A thread is excluded if
+-- fewer than half of its nodes have the name of their event, because the trace belongs to a different program.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
--- Operations whose count characterizes a job: kind and names.
+-- Operations whose count characterizes a job, by name, with the kind of operation.
 --
--- Each name is that of the outermost or innermost event of an operation, so no operation counts twice.
+-- The patterns match only the outermost or only the innermost event of an operation, so no operation counts twice.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Device activity in scope, with the launching operator and kind of work.
 --
--- The category comes from the operator, or from the kernel name if the operator does not show the category. For
+-- The category comes from the operator, or from the kernel name if the operator does not determine the category. For
 -- communication, the category comes from the class.
 --
 -- Status: stable
@@ -29,10 +29,10 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   operator_name    VARCHAR      Name of that operator, or of the operator from which a replayed kernel was captured, without overload; NULL: none.
 --   label            VARCHAR      operator_name; without an operator, [graph replay] or [no operator].
 --   match_method     VARCHAR      How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
---   captured_op_id   BIGINT       event_id of that operator in its capture: with launch_id it distinguishes calls.
+--   captured_op_id   BIGINT       event_id of that operator in its capture; together with launch_id, it distinguishes calls.
 --   category         VARCHAR      Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   category_source  VARCHAR      Source of the category: class, operator, kernel (its name) or none.
---   kernel_category  VARCHAR      Category by the kernel's own name; NULL if no rule matches.
+--   kernel_category  VARCHAR      Category derived from the kernel's own name; NULL if no rule matches.
 --   ts               BIGINT [ns]  Start, relative to the run's first event.
 --   dur              BIGINT [ns]  Duration.
 WITH

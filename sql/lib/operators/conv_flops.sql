@@ -1,7 +1,7 @@
 -- Floating-point operations of a convolution in any number of dimensions, without its bias.
 --
 -- A convolution multiplies the weight once for each output position, a transposed convolution once for each input
--- position. The gradient of the input and the gradient of the weight each cost the same.
+-- position. The gradient of the input and the gradient of the weight each cost as much as the convolution.
 --
 -- Status: stable
 -- Since: 0.1

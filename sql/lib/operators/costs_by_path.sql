@@ -1,6 +1,6 @@
--- Self cost of each chain of names; hidden names are attributed to their caller.
+-- Self cost of each chain of names; the cost of hidden names is attributed to their callers.
 --
--- Stacks are merged if their names are equal without object addresses. If a trace has no Python calls, the frames
+-- Stacks are merged if their names are equal apart from object addresses. If a trace has no Python calls, the frames
 -- recorded on operators are placed above them.
 --
 -- Status: stable
@@ -23,12 +23,12 @@ CREATE OR REPLACE MACRO lib.costs_by_path(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   path          UBIGINT[]       Hashes of the names, outermost first (see lib.path_names); empty for cost that no shown name encloses.
---   beginnings    UBIGINT[]       For each name of the path, a hash of all names up to it.
+--   beginnings    UBIGINT[]       For each name of the path, a hash of all names up to and including that name.
 --   call_count    BIGINT [count]  Number of events with the last name.
 --   host_ns       BIGINT [ns]     Host self time, including hidden callees.
---   device_count  BIGINT [count]  Device operations launched in this time.
+--   device_count  BIGINT [count]  Number of device operations launched during this host time.
 --   device_ns     BIGINT [ns]     Total duration of these device operations.
---   backward_ns   BIGINT [ns]     Device time launched by the backward pass of the operators; device_ns of other rows contains it.
+--   backward_ns   BIGINT [ns]     Device time launched by the backward pass of the operators; it is also included in device_ns of other rows.
 WITH RECURSIVE
     _costs AS MATERIALIZED (
         SELECT l.lane, c.*
@@ -49,8 +49,8 @@ WITH RECURSIVE
     _recorded AS MATERIALIZED (
         SELECT DISTINCT c.lane, c.recorded, c.stack_id FROM _costs AS c WHERE c.recorded IS NOT NULL
     ),
-    -- Recorded frames are placed above each stack for which they were recorded, and above the stacks below that
-    -- stack.
+    -- Recorded frames are placed above each stack for which they were recorded, and thus above the enclosing events
+    -- in the stack.
     _below(lane, recorded, stack_id) AS (
         SELECT r.lane, r.recorded, r.stack_id FROM _recorded AS r
         UNION

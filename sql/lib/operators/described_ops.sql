@@ -1,7 +1,6 @@
--- Stable description of operations for the comparison of runs: operator, shapes, enclosing module, category and
--- phase.
+-- Stable description of operations for comparing runs: operator, shapes, enclosing module, category and phase.
 --
--- Names are those of lib.stable_name.
+-- Names are normalized with lib.stable_name.
 --
 -- Status: stable
 -- Since: 0.1

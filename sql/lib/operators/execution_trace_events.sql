@@ -1,10 +1,10 @@
--- Nodes of execution traces, each with its event in the trace of the same rank, or why there is none.
+-- Nodes of execution traces, each with its event in the trace of the same rank, or the reason why there is none.
 --
 -- A node belongs to the event with the same record function id and name. Traces contain the id as "Record function
--- id"; older traces contain only "External id", which may be numbered differently. Nodes of a different run are
--- numbered differently, too. If fewer than half of the nodes whose id is in the trace have the name of the event with
--- that id, equal names are coincidence, and no node is joined by its id. Instead, lib._ordered_nodes joins the nodes,
--- if autograd's sequence numbers show where they begin.
+-- id"; older traces contain only "External id", which may be numbered differently. Nodes of a different run are also
+-- numbered differently. If fewer than half of the nodes whose id is in the trace have the same name as the event with
+-- that id, equal names are a coincidence, and no node is joined by its id. Instead, lib._ordered_nodes joins the
+-- nodes, if autograd's sequence numbers show where they begin.
 --
 -- Status: experimental
 -- Since: 0.1

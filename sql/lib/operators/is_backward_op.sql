@@ -1,11 +1,12 @@
--- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or its name shows it.
+-- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or its name identifies
+-- it as a backward operator.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.is_backward_op(
     -- Name of the operator, such as AddmmBackward0.
     op_name,
-    -- Forward operator that it belongs to; NULL if unknown.
+    -- Forward operator that the operator belongs to; NULL if unknown.
     forward_id
 ) AS
 -- Returns: BOOLEAN  Whether the operator belongs to the backward pass.

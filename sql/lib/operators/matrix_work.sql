@@ -1,4 +1,4 @@
--- Matrix products of each step: their operations, and their time at the peak rate of their data types.
+-- Matrix products of each step, with their operations and their time at the peak rate of the data types.
 --
 -- Covers GEMM, convolution and attention. For each kernel, either its matrix operations are known, or there is a
 -- reason why they are unknown. Each step has one row per reason, and one row for everything that is known.
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.matrix_work(
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
 --   step            BIGINT          Profiler step that launched the kernels; NULL outside steps.
---   reason_code     VARCHAR         Code of the reason in the table messages; NULL if nothing is unknown.
+--   reason_code     VARCHAR         Code, in the table messages, of the reason why something is unknown; NULL if nothing is unknown.
 --   computation_ns  BIGINT [ns]     Total duration of computation kernels.
 --   covered_ns      BIGINT [ns]     Part of computation_ns in kernels whose matrix operations are known, including those with none.
 --   matrix_ns       BIGINT [ns]     Part of covered_ns in kernels with matrix products.
@@ -34,7 +34,7 @@ WITH
         SELECT
             c.run, c.rank, c.step, c.device_ns, c.is_matrix, c.flops, c.reason_code,
             c.is_matrix IS FALSE OR coalesce(c.is_matrix AND c.flops IS NOT NULL, false) AS is_covered,
-            -- Whole picoseconds: sums are exact in any order.
+            -- Whole picoseconds, so sums are exact in any order.
             CASE WHEN c.is_matrix THEN round(c.flops / c.peak_tflops)::BIGINT END AS peak_ps
         FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, custom_tflops, NULL) AS c
     )

@@ -1,9 +1,9 @@
 -- Operator calls on the device, one row each: kernel time, required work, and roofline time.
 --
--- Only kernels of class computation are included. Kernels without an operator, or of operators without a formula,
--- also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix product.
--- Products of floats count as TF32 if the kernel name shows TF32. If the name shows neither TF32 nor single precision
--- on a device with TF32, the peak is unknown.
+-- Only kernels of class computation are included. Kernels without an operator, and kernels of operators without a
+-- formula, also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix
+-- product. Products of 32-bit floats count as TF32 if the kernel name shows TF32. If the name shows neither TF32 nor
+-- single precision on a device with TF32, the peak is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   rank          INTEGER           Rank of the process.
 --   step          BIGINT            Profiler step that launched the operation; NULL outside steps.
 --   device        BIGINT            Device number.
---   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, grouped by category.
+--   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, which are grouped by category.
 --   name          VARCHAR           Name of that operator, or of the operator from which replayed kernels were captured, without overload; [graph replay] or [no operator].
 --   match_method  VARCHAR           How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
 --   category      VARCHAR           Kind of work.
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   input_types   VARCHAR           Input types as JSON.
 --   kernels       VARCHAR           Names of the launched kernels in order of start, separated by ' -> '.
 --   kernel_count  BIGINT [count]    Number of kernels.
---   device_ns     BIGINT [ns]       Total duration of these device operations.
+--   device_ns     BIGINT [ns]       Total duration of the kernels.
 --   has_products  BOOLEAN           Whether the name of a kernel shows matrix products or attention.
 --   is_matrix     BOOLEAN           Whether the call consists of matrix products (GEMM, convolution, attention); NULL: unknown.
 --   math_type     VARCHAR           Arithmetic type: bf16, tf32, fp32_vector, …; NULL: unknown.
@@ -43,8 +43,8 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   moved_bytes   BIGINT [bytes]    Bytes read and written; NULL: unknown.
 --   peak_tflops   DOUBLE [TFLOP/s]  Peak compute rate for math_type; NULL: unknown.
 --   peak_tbps     DOUBLE [TB/s]     Peak memory bandwidth; NULL: unknown.
---   roofline_ns   DOUBLE [ns]       Roofline time: lower bound of the duration; NULL: unknown.
---   reason_code   VARCHAR           Code of the reason in the table messages why a value is unknown.
+--   roofline_ns   DOUBLE [ns]       Roofline time: lower bound on the duration; NULL: unknown.
+--   reason_code   VARCHAR           Code, in the table messages, of the reason why a value is unknown.
 WITH
     _calls AS MATERIALIZED (
         SELECT

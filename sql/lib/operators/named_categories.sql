@@ -18,7 +18,7 @@ SELECT k.side AS side, k.name AS name, k.category AS category
 FROM (
     SELECT
         n.side, n.name,
-        -- The rule of operation_categories with the lowest priority.
+        -- Uses the matching rule of operation_categories with the lowest priority value.
         CASE n.side
             WHEN 'operator' THEN stored.operator_category(n.name)
             WHEN 'kernel' THEN stored.kernel_category(n.name)

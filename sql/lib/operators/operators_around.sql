@@ -6,7 +6,7 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.operators_around(
-    -- Name of a relation with run, rank, op_id: operators; NULLs and duplicates are ignored.
+    -- Name of a relation of operators with run, rank and op_id; NULLs and duplicates are ignored.
     named_ops
 ) AS TABLE
 -- Columns:

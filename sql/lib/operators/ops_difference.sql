@@ -1,4 +1,4 @@
--- Operations of the control and the test in one row each: counts, durations and kind of change.
+-- Operations of the control and the test, compared in one row per operation: counts, durations and kind of change.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Matrix products of each rank next to its step time: the input of two recommendations.
+-- Matrix products of each rank, next to the rank's step time: the input of two recommendations.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.summed_products(
 --   affected_ns   BIGINT [ns]     Total duration.
 --   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
 --   least_ns      BIGINT [ns]     Roofline time of the kernels.
---   evidence_sql  VARCHAR         Query that returns the rooflines of the rank.
+--   evidence_sql  VARCHAR         Query that returns the roofline analysis of the rank.
 --   step_ns       BIGINT [ns]     Total step time.
 --   compute_ns    BIGINT [ns]     Part of step_ns with a computation kernel running.
 WITH

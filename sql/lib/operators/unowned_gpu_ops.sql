@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.unowned_gpu_ops(
 --   event_id         BIGINT   Position of the event in traceEvents.
 --   label            VARCHAR  Operator of the capture without its overload, [graph replay] or [no operator].
 --   match_method     VARCHAR  How the operator of the capture was found, as in graph_matches; NULL without such an operator.
---   captured_op_id   BIGINT   event_id of that operator in its capture: with the launch it distinguishes calls.
+--   captured_op_id   BIGINT   event_id of that operator in its capture; together with the launch, it distinguishes calls.
 --   input_dims       VARCHAR  Input shapes of that operator as JSON.
 --   input_types      VARCHAR  Input types of that operator as JSON.
 --   concrete_inputs  VARCHAR  Scalar arguments of that operator as JSON.

@@ -3,9 +3,9 @@
 --
 -- The window is selected by annotation name, or is the whole trace. Device copies of annotations do not count as
 -- instances (HTA counts them, Q50), and events of zero duration are kept (HTA drops them, Q51). As in HTA, a device
--- operation without a launch in the window is excluded. A call waits (is_blocking) if its name is that of a waiting
--- call of any vendor, or if it launched a copy that had ended when the call returned. Device times are on the host
--- clock (lib.device_clock_skew): recorded time minus the skew, and not before the launching call starts.
+-- operation without a launch in the window is excluded. A call waits (is_blocking) if it has the name of any vendor's
+-- waiting call, or if it launched a copy that had ended when the call returned. Device times are on the host clock
+-- (lib.device_clock_skew): recorded time minus the skew, and not before the launching call starts.
 --
 -- Status: stable
 -- Since: 0.1

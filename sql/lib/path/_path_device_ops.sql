@@ -26,8 +26,8 @@ CREATE OR REPLACE MACRO lib._path_device_ops(
 --   returned_node_id  BIGINT       Node of the launching call's end.
 --   is_awaited     BOOLEAN      Whether the launching call waits for the device.
 WITH
-    -- Both nodes of each event in one row, by grouping. In a join of three tables on run, rank and event, the engine
-    -- may join two of them on run and rank alone.
+    -- Grouping puts both nodes of each event into one row. In a join of three tables on run, rank and event, the
+    -- engine might join two of the tables on run and rank alone.
     _spans AS MATERIALIZED (
         SELECT
             n.run, n.rank, n.event_id, n.kind, n.class, n.pid, n.tid, n.device, n.stream, n.launch_id, n.is_blocking, n.takes_lock,

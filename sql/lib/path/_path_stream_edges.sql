@@ -5,8 +5,8 @@
 --   counts both in full, Q55).
 -- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle at that
 --   start.
--- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream, unless the operation
---   starts after a wait for another stream.
+-- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream to the next operation,
+--   unless the next operation starts after a wait for another stream.
 --
 -- Status: stable
 -- Since: 0.1
@@ -51,7 +51,7 @@ WITH
         ASOF LEFT JOIN query_table(device_ops) AS p
             ON p.run = o.run AND p.rank = o.rank AND p.span = o.span AND p.device = o.device AND p.stream = o.stream AND o.start_node_id > p.end_node_id
     ),
-    -- An operation starts after the latest of its predecessors, its launch, and the awaited operations of other
+    -- An operation starts after the latest of its predecessors, its launch, and the awaited operations on other
     -- streams.
     _starts AS (
         SELECT

@@ -34,7 +34,8 @@ WITH
         FROM query_table(path_nodes) AS n
         WHERE n.kind <> 'gpu' AND NOT n.is_start
     ),
-    -- Operations put into each stream at an instant; if a graph has many, the first to start and the last to end.
+    -- Operations put into each stream at the same time; if a graph launch puts in many, the first to start and the
+    -- last to end.
     _enqueued AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.device, o.stream, o.launch_ts,
@@ -43,7 +44,8 @@ WITH
         FROM query_table(device_ops) AS o
         GROUP BY o.run, o.rank, o.span, o.device, o.stream, o.launch_ts
     ),
-    -- Recorded waits: the call, the awaited stream, and the time up to which its operations are awaited.
+    -- Recorded waits, with the waiting call, the awaited stream and the correlation id of the call that recorded the
+    -- event.
     _sync_calls AS MATERIALIZED (
         SELECT
             g.run, g.rank, coalesce(g.device, -1) AS device, g.stream, g.launch_id AS call_id, g.launch_ts AS call_ts,
@@ -65,7 +67,7 @@ WITH
         SELECT DISTINCT q.run, q.rank, q.device, q.stream
         FROM _enqueued AS q
     ),
-    -- Each wait with the awaited stream and the time up to which its operations are awaited.
+    -- Each wait, with the awaited stream and the time up to which operations on that stream are awaited.
     _waits AS (
         SELECT s.run, s.rank, s.device, s.stream AS own_stream, s.call_id, s.call_ts, s.what, s.stream AS awaited_stream, s.call_ts AS until_ts
         FROM _syncs AS s
@@ -86,8 +88,8 @@ WITH
         ASOF JOIN _enqueued AS q
             ON q.run = w.run AND q.rank = w.rank AND q.span = lib.span_of(w.call_id) AND q.device = w.device AND q.stream = w.awaited_stream AND w.until_ts > q.launch_ts
     ),
-    -- For waits that are not recorded: of the operations launched before the call, the one that ended last while the
-    -- call waited.
+    -- If the wait of a call is not recorded, the call waits for the operation that ended last during the call,
+    -- provided that this operation was launched before the call.
     _recorded_calls AS (
         SELECT DISTINCT s.run, s.rank, s.call_id
         FROM _sync_calls AS s

@@ -105,8 +105,8 @@ WITH
         FROM _lane_nodes AS l
         WHERE l.open_count = 0 AND l.following.node_id IS NOT NULL AND (l.pid, l.tid) <> (l.following.pid, l.following.tid)
     ),
-    -- The driver serves one call at a time: of two overlapping calls, the later one to return waited. For an end
-    -- node, ts is the start of its event.
+    -- The driver serves one call at a time, so the call that returns later waited for the other overlapping call. For
+    -- an end node, ts is the start of its event.
     _lock_calls AS (
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.ts AS start_ts, n.tid,

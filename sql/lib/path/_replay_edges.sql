@@ -1,15 +1,17 @@
 -- Dependencies of each node of a replay: on the stream, collectives, computation and, if the host waits, the device.
 --
 -- Traces record launches and the order of streams, but not which stream waits for which other stream. These waits are
--- inferred. A collective waits for the computation launched before it, if collectives of its kind and stream almost
--- never start sooner, and one in five starts just as the computation ends. The computation launched after a collective
--- waits for the collective by the same rule, with one in twenty. Otherwise, a collective is awaited at the position in
--- the step at which computation most often started just as the collective ended. An operation that starts as soon as
--- it is launched has waited for nothing. An operation that starts later than its known dependencies was released by
--- the last operation that ended on its rank.
+-- inferred. A collective waits for the computation launched before it if two conditions hold for collectives of the
+-- same kind and stream: they almost never start before that computation ends, and at least one in five starts just as
+-- it ends. The computation launched after a collective waits for the collective by the same rule, with one in twenty
+-- instead of one in five. Otherwise, a collective is awaited at the position in the step at which computation most
+-- often started just as the collective ended. An operation that starts as soon as it is launched has waited for
+-- nothing. An operation that starts later than its known dependencies allow was released by the last operation that
+-- ended on its rank.
 --
--- A host call waits for the operation that ended last before the call returned. If a rank has no such calls, a launch after a
--- pause of three times the usual length waited for the device, provided that everything launched before it had ended.
+-- A host call waits for the operation that ended last before the call returned. If a rank has no waiting calls, a
+-- launch after a pause of at least three times the usual length waited for the device, provided that everything
+-- launched before it had ended.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -36,8 +38,8 @@ WITH
         FROM _operations AS o
         WINDOW line AS (PARTITION BY o.run, o.rank, o.span, o.lane_id ORDER BY o.node_id)
     ),
-    -- Calls that wait, with the operation that ended last before the call returned, if it was launched before the
-    -- call.
+    -- Calls that wait, with the operation that ended last before the call returned, if that operation was launched
+    -- before the call.
     _returned AS (
         SELECT
             e.run, e.node_id, e.call_ns, last_value(e.ended_id IGNORE NULLS) OVER line AS from_id,
@@ -117,8 +119,8 @@ WITH
         JOIN _rules AS r
             ON r.run = c.run AND r.stage = c.stage AND r.lane_id = c.lane_id AND r.name_id = c.name_id
     ),
-    -- Computation with its position: the number of collectives of the step launched before it, and its number after
-    -- the last of these collectives.
+    -- Computation with its position: the number of collectives launched before it in the step, and its number among
+    -- the computation since the last collective.
     _segments AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.step, o.node_id, o.class, o.start_ns, o.end_ns, o.return_ns, o.queued_ns,

@@ -1,4 +1,5 @@
--- Ranks that the scenario "no late rank" makes as fast as their peers: stragglers and intermittent stragglers, otherwise suspects.
+-- Ranks that the scenario "no late rank" makes as fast as their peers: stragglers and intermittent stragglers or, if
+-- a run has neither, suspected stragglers.
 --
 -- Status: experimental
 -- Since: 0.1

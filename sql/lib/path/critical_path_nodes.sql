@@ -1,9 +1,9 @@
 -- Nodes of the critical path graph: start and end of every event, numbered so that all edges go forward.
 --
--- Numbers follow time. Simultaneous nodes are ordered by possible dependency: device operations end, host events end
--- (inner ones first) and start (outer ones first), device operations start. Events of zero duration come inside the
--- events that enclose them, after their launch. The numbers are therefore a topological order, and no graph has a
--- cycle. Device operations are on the host clock.
+-- Numbers follow time. Simultaneous nodes are ordered by possible dependency: ends of device operations, ends of host
+-- events (innermost first), starts of host events (outermost first), starts of device operations. Events of zero
+-- duration come after their launch and inside the events that enclose them. The numbers are therefore a topological
+-- order, and no graph has a cycle. Device operations are on the host clock.
 --
 -- Status: stable
 -- Since: 0.1

@@ -4,7 +4,7 @@
 -- its operation starts. Nodes are numbered in time order, so dependencies have lower numbers. A computation that
 -- starts at the same time as other operations counts as later by `tolerance_ns`, because some recorders round times.
 -- In a run with matched collectives, ranks without matched collectives are excluded, because nothing connects them to
--- others.
+-- other ranks.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,10 +17,10 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   rank           INTEGER         Rank of the process.
 --   span           INTEGER         Recording of the rank.
 --   node_id        BIGINT          Number of the node in its run, from 0, in the order of time.
---   kind           VARCHAR         operation, or wait for a host call.
+--   kind           VARCHAR         operation (a device operation) or wait (a host call that waits).
 --   event_id       BIGINT          event_id of the device operation or the call.
 --   name           VARCHAR         Name of the operation or call.
---   name_id        BIGINT          Number of the combination of name, kind of collective and side of a transfer.
+--   name_id        BIGINT          Number that identifies the name, the kind of collective and the side of a transfer.
 --   class          VARCHAR         computation, communication or memory; NULL for a call.
 --   step           BIGINT          Profiler step of the launch; NULL outside steps, and for operations launched before the trace began.
 --   stage          INTEGER         Pipeline stage; -1 without pipeline parallelism.
@@ -30,18 +30,18 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   end_ns         BIGINT [ns]     End of the operation.
 --   call_ns        BIGINT [ns]     Start of the launch or of the waiting call; NULL if the launch is not in the trace.
 --   return_ns      BIGINT [ns]     End of that launch or call.
---   queued_ns      BIGINT [ns]     return_ns; if the launch is missing, that of the previous operation on the stream, or the start of the trace; start_ns if the rank has no launches.
+--   queued_ns      BIGINT [ns]     return_ns; if the launch is missing, return_ns of the previous operation on the stream, or the start of the trace; start_ns if the rank has no launches.
 --   key_ns         BIGINT [ns]     Sort key of the nodes.
---   tolerance_ns   BIGINT [ns]     Accuracy with which starts and ends of the run agree.
---   begin_ns       BIGINT [ns]     Start of the first step of the rank or of its first launch, if that is earlier; of its first node if it has neither.
+--   tolerance_ns   BIGINT [ns]     Accuracy with which start and end times in the run agree.
+--   begin_ns       BIGINT [ns]     Start of the rank's first step or first launch, whichever is earlier; start of the rank's first node if it has neither.
 --   collective_id  BIGINT          Collective of the operation; NULL unless all its ranks were found.
---   rank_count     BIGINT [count]  Ranks of the collective.
---   channel_id     BIGINT          Channel of the collective: the ranks that share it.
+--   rank_count     BIGINT [count]  Number of ranks of the collective.
+--   channel_id     BIGINT          Channel of the collective (the group of ranks that share it).
 --   is_send        BOOLEAN         Whether the node is the sending side of a transfer between two ranks.
---   elements       BIGINT [count]  Elements that the collective moves.
+--   elements       BIGINT [count]  Number of elements that the collective moves.
 --   lag_ns         BIGINT [ns]     Time from the start of the collective's last rank to the end of this node.
---   transfer_ns    BIGINT [ns]     Time from the start of the collective's last rank to its first end.
---   last_key_ns    BIGINT [ns]     For a collective, key of its last rank's node, otherwise its own key.
+--   transfer_ns    BIGINT [ns]     Time from the start of the collective's last rank to the collective's first end on any rank.
+--   last_key_ns    BIGINT [ns]     For a collective, key_ns of the node with the highest key_ns; otherwise, key_ns of this node.
 WITH
     _met AS MATERIALIZED (
         SELECT
@@ -156,7 +156,8 @@ WITH
         FROM _operations AS o
         JOIN _names AS n ON n.name = o.name AND n.what IS NOT DISTINCT FROM o.what AND n.is_send = o.is_send
     ),
-    -- Computation that ends together on all ranks, with different durations, waits for the last of them.
+    -- Computation that ends at the same time on all ranks, although its durations differ, waits for the last rank to
+    -- start it.
     _numbered AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.step, o.name_id, o.event_id, o.start_ns, o.end_ns,

@@ -1,13 +1,13 @@
 -- Duration of each node of a replay in each scenario.
 --
 -- Operations of different ranks correspond if they have the same name, kind and number since the last collective, in
--- the same step and stage. In the scenario "no late rank", operations of stragglers take the median of the other
--- ranks, or no time if most of the other ranks do not have the operation. In "balanced", operations take the mean over
--- the ranks of a stage; host work and delays are only shortened. In "link at peers' speed", transfers of channels that
--- take more than 1.25 times as long as the median of their peers (same collective, size and number of ranks) take as
--- long as the median. In "uniform", an operation takes the mean of its name over all ranks and steps, a transfer the
--- median, and host work and delays at most the mean. This is the ideal of "Understanding stragglers in large model
--- training using what-if analysis".
+-- the same step and stage. In the scenario "no late rank", operations of stragglers take the median time of the other
+-- ranks, or no time if most of the other ranks do not have the operation. In "balanced", operations take the mean time
+-- over the ranks of a stage; host work and delays are only shortened. In "link at peers' speed", transfers of channels
+-- that take more than 1.25 times as long as the median of their peers (same collective, size and number of ranks) take
+-- as long as the median. In "uniform", an operation takes the mean time of all operations with its name over all ranks
+-- and steps, a transfer takes the median time, and host work and delays take at most the mean time. This is the ideal
+-- in "Understanding stragglers in large model training using what-if analysis".
 --
 -- Status: experimental
 -- Since: 0.1
@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO lib.replay_values(
 --   uniform_lag_ns   DOUBLE [ns]  Time from the last start of a collective to its end in that scenario.
 --   is_slow_link     BOOLEAN      Whether the node is a transfer of a channel that is slower than its peers.
 WITH
-    -- Ranks of a stage launch the same collectives in the same order, so collectives are the anchors of all other
+    -- Ranks of a stage launch the same collectives in the same order, so collectives serve as anchors for all other
     -- nodes.
     _ordered AS (
         SELECT

@@ -19,8 +19,8 @@ CREATE OR REPLACE MACRO lib.replay_weights(
 --   awaited_id       BIGINT       Operation that the launch or call waits for; NULL if the host does not wait.
 --   own_ns           BIGINT [ns]  Duration of an operation.
 --   host_ns          BIGINT [ns]  Host work up to the return of the launch or call, without waiting; NULL if the launch is not in the trace.
---   after_ns         BIGINT [ns]  Time from the end of the awaited operation to the return of the call; NULL: host_ns counts from the later of the two.
---   gap_ns           BIGINT [ns]  Time from the end of an operation's dependencies to its start; without dependencies and a launch, from begin_ns.
+--   after_ns         BIGINT [ns]  Time from the end of the awaited operation to the return of the call; NULL for a launch, whose host_ns does not include waiting.
+--   gap_ns           BIGINT [ns]  Time from the end of an operation's dependencies to its start; if the operation has neither dependencies nor a launch, time from begin_ns.
 --   launch_gap_ns    BIGINT [ns]  Time from the return of an operation's launch to its start.
 WITH
     _hosts AS (

@@ -1,4 +1,5 @@
--- Scenarios of the replay of runs, with the predicted step time and its interval, or why there is no prediction.
+-- Scenarios for the replay of each run, with the predicted step time and its interval, or the reason why there is no
+-- prediction.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -15,7 +16,7 @@ CREATE OR REPLACE MACRO lib.replayed_scenarios(
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Lower end of the saving's interval, as a share of recorded_ns.
 --   saved_high_pct    DOUBLE [%]      Upper end of the saving's interval, as a share of recorded_ns.
---   bound             VARCHAR         Kind of bound of the saving: upper or lower; NULL: an estimate.
+--   bound             VARCHAR         Kind of bound: upper or lower; NULL if the saving is an estimate.
 --   recorded_ns       BIGINT [ns]     Total length of the recordings.
 --   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.
 --   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.

@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._observed_time(
 --   run   VARCHAR      Run name.
 --   rank  INTEGER      Rank of the process.
 --   ts    BIGINT [ns]  Start of the first event.
---   dur   BIGINT [ns]  Time from the first start to the last end.
+--   dur   BIGINT [ns]  Time from the first start to the last end, summed over the rank's recordings.
 WITH
     _spans AS (
         SELECT g.run, g.rank, g.span, min(g.ts) AS first_start, max(g.ts + g.dur) AS last_end

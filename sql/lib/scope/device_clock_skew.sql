@@ -2,13 +2,14 @@
 --
 -- A recorded device time is the host time plus the skew. No operation starts before the call that launches it, so the
 -- skew is at most the shortest time from a launch to its operation. No synchronization returns before the awaited
--- operations have ended, so the skew is at least the longest time by which they appear to end after the call. If 0
--- satisfies both bounds, the clocks are considered equal and the skew is 0. Otherwise it is the middle of the bounds,
--- or the only bound. A clock that drifts by a few microseconds makes the bounds cross; their middle then has the
--- smallest error. Bounds that cross by more than 100 us come from wrong links and give no skew. Three kinds of
--- synchronization are used: recorded waits for a stream or a device (enable_cuda_sync_events), and calls that wait
--- for the device of a rank with a single device. The third kind is a call that waits for a stream directly after a
--- copy; only the copy counts as awaited.
+-- operations have ended, so the skew is at least the longest time from the end of a synchronization to the recorded
+-- end of an awaited operation. If 0 satisfies both bounds, the clocks are considered equal and the skew is 0.
+-- Otherwise, the skew is the middle of the bounds, or the only bound if the other is unknown. A clock that drifts by
+-- a few microseconds makes the bounds cross; their middle then has the smallest error. Bounds that cross by more than
+-- 100 us come from wrong links and give no skew. Three kinds of synchronization are used. The first kind is a
+-- recorded wait for a stream or a device (enable_cuda_sync_events). The second kind is a call that waits for the
+-- device of a rank with a single device. The third kind is a call that waits for a stream directly after a copy; only
+-- the copy counts as awaited.
 --
 -- Status: stable
 -- Since: 0.1
@@ -65,7 +66,8 @@ WITH
         JOIN _call_names AS n ON n.name = r.name
         WHERE n.waits_for_device
     ),
-    -- In time order with running ends of launched operations: an ASOF join with few calls becomes a loop.
+    -- A sweep in time order with the running maximum of operation ends, because an ASOF join with few calls becomes a
+    -- loop.
     _marks AS (
         SELECT o.run, o.rank, o.span, o.device, unnest([o.stream, NULL]) AS stream, o.returned_ts AS ts, o.end_ts, NULL::BIGINT AS waited_ts
         FROM _ops AS o

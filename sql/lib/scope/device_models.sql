@@ -1,7 +1,7 @@
 -- Model of each device with activity.
 --
--- Recorders of AMD devices number them differently from the trace's device list; if all devices of a rank are of one
--- model, that model is used.
+-- Recorders of AMD devices use device numbers that differ from those in the trace's device list. If all devices of a
+-- rank have the same model, that model is used.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Counts of the data that a rank's trace contains or does not contain, for findings and rank_health.
+-- Counts of the data that a rank's trace contains or does not contain, for the analyses findings and rank_health.
 --
 -- Status: stable
 -- Since: 0.1
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   cpu_op_with_stack_count          BIGINT [count]  Number of host operators with a Python call stack.
 --   python_call_count                BIGINT [count]  Number of Python frames.
 --   memory_event_count               BIGINT [count]  Number of allocator events.
---   records_memory                   BOOLEAN         Whether profile_memory=True was recorded.
+--   records_memory                   BOOLEAN         Whether the trace was recorded with profile_memory=True.
 --   gpu_op_count                     BIGINT [count]  Number of kernels, copies and memsets.
 --   unlinked_gpu_op_count            BIGINT [count]  Number of these operations whose launch is not in the trace.
 --   communication_count              BIGINT [count]  Number of communication operations.
@@ -34,12 +34,12 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   communication_with_group_count   BIGINT [count]  Communication operations with a process group.
 --   hccl_count                       BIGINT [count]  Communication operations of Ascend (HCCL).
 --   suspected_communication_count    BIGINT [count]  Kernels launched by a communication call that no rule matches.
---   suspected_communication_example  VARCHAR         Name of one of these kernels, the first in alphabetical order.
+--   suspected_communication_example  VARCHAR         Name of the first of these kernels in alphabetical order.
 --   gpu_ns                           BIGINT [ns]     Total duration of all device activity with a possible duration.
 --   unmatched_ns                     BIGINT [ns]     Part of gpu_ns whose class was not determined by metadata, category or rule.
 --   suspect_count                    BIGINT [count]  Device operations with an impossible duration.
 --   suspect_ns                       BIGINT [ns]     Recorded duration of these operations.
---   device_skew_ns                   BIGINT [ns]     Lead of the device clock over the host clock (lib.device_clock_skew); the largest over all devices; NULL if unknown.
+--   device_skew_ns                   BIGINT [ns]     Lead of the device clock over the host clock (lib.device_clock_skew); the largest value over all devices; NULL if unknown.
 --   step_count                       BIGINT [count]  Number of profiler steps.
 --   first_step_ns                    BIGINT [ns]     Duration of the first step.
 --   median_step_ns                   BIGINT [ns]     Median step duration.
@@ -47,10 +47,10 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   is_truncated                     BOOLEAN         Whether the file is truncated.
 --   repaired_count                   BIGINT [count]  Number of repaired events.
 --   odd_argument_count               BIGINT [count]  Argument values that do not fit the type of their column.
---   first_odd_argument               VARCHAR         Problem of the first of these values.
---   first_loss                       VARCHAR         Problem of the first lost span.
+--   first_odd_argument               VARCHAR         Problem with the first of these values.
+--   first_loss                       VARCHAR         Problem with the first lost span.
 --   first_loss_offset                BIGINT [bytes]  Offset of that span in the file.
---   first_repair                     VARCHAR         Problem of the first repaired event.
+--   first_repair                     VARCHAR         Problem with the first repaired event.
 --   missing_columns                  VARCHAR         Columns missing from the rank's stored files because an older version wrote them.
 --   definitions_changed              BOOLEAN         Whether the rank was ingested with older definitions.
 WITH
@@ -156,7 +156,7 @@ WITH
             arg_min(q.reason || ': ' || coalesce(q.excerpt, ''), (q.event_id, q.argument)) FILTER (q.argument IS NOT NULL) AS first_odd_argument
         FROM quarantine AS q
         SEMI JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
-        -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage of the trace.
+        -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage to the trace.
         WHERE NOT regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot): ')
         GROUP BY ALL
     )

@@ -24,7 +24,7 @@ WITH
     _stepped AS (
         SELECT s.run FROM steps AS s WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank) GROUP BY s.run
     ),
-    -- Most frequent data type of the operands of matrix products.
+    -- Most frequent operand data type of matrix products.
     _products AS (
         SELECT c.run, CASE WHEN json_valid(c.input_types) THEN c.input_types END ->> (CASE WHEN ends_with(c.name, 'addmm') THEN '$[1]' ELSE '$[0]' END) AS type_name, count(*) AS op_count
         FROM cpu_ops AS c

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
 --   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
 --   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.
---   undecided_pct              DOUBLE [%]      Share of step time that is either idle or unrecorded work; it counts as idle because the trace does not show which.
+--   undecided_pct              DOUBLE [%]      Share of step time that is either idle or unrecorded work; it counts as idle because the trace does not show which of the two it is.
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct before the host has launched the next operation; NULL if no launch is in the trace.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct before an operation whose launch is not in the trace.
 --   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, mean over the steps of all ranks; NULL if shapes or peaks are unknown.

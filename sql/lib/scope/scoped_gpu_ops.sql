@@ -1,4 +1,5 @@
--- Device activity of the requested runs, ranks and steps, without synchronizations and impossible durations.
+-- Device activity of the requested runs, ranks and steps, without synchronizations and without operations of
+-- impossible duration.
 --
 -- By default, the last profiler step of a run with two or more steps is excluded, because profilers stop in the
 -- middle of that step.

@@ -1,6 +1,6 @@
 -- Host events and device activity of the requested runs, ranks and steps, for comparison by name.
 --
--- Includes scoped_host_events and all device activity with a possible duration, even synchronizations. A step
+-- Covers scoped_host_events and all device activity with a possible duration, including synchronizations. A step
 -- contains the device activity launched in it. Operations without a launch in the trace belong to no step, and are
 -- included only if no steps are selected.
 --

@@ -1,4 +1,5 @@
--- Recording of its rank that an event belongs to, by event_id; the rest of the id is the position in the file.
+-- Number of the rank's recording that contains an event, from its event_id; the lower 32 bits of the id are the
+-- event's position in the file.
 --
 -- Status: stable
 -- Since: 0.1

@@ -48,7 +48,7 @@ WITH
         FROM _formatted AS n
         JOIN iteration_fields AS d ON d.format = n.format
     ),
-    -- Numbers beyond 2^50 are ignored.
+    -- Numbers above 2^50 are ignored.
     _numbers AS (
         SELECT v.name, v.field, v.value, CASE WHEN TRY_CAST(v.value AS BIGINT) <= 1125899906842624 THEN TRY_CAST(v.value AS BIGINT) END AS number
         FROM _values AS v
@@ -72,7 +72,7 @@ WITH
         FROM _numbers AS n
         GROUP BY n.name
     ),
-    -- If a name has only one group of requests, the mode identifies the group.
+    -- If a name states only one group of requests, the mode identifies the group.
     _worded AS (
         SELECT
             f.name, f.framework, f.priority, r.mode, r.padded, r.requests,
@@ -122,7 +122,7 @@ WITH
         FROM _grouped AS g
         GROUP BY g.run, g.rank, g.span, g.pid, g.tid, g.position
     ),
-    -- Without requests, all sums are 0.
+    -- For a group without requests, all sums are 0.
     _summed AS (
         SELECT
             m.* REPLACE (
@@ -155,8 +155,8 @@ SELECT
     -- Speculation may accept all tokens that it verifies.
     m.context_requests + greatest(m.generation_requests, coalesce(m.generation_tokens, m.generation_requests)) AS max_output_tokens,
     m.context_kv + m.generation_kv AS context_tokens,
-    -- For s new tokens at the end of a context of k: s * k - (s * s - s) / 2, exact for whole prompts, chunks and
-    -- decoding.
+    -- For s new tokens at the end of a context of k tokens: s * k - (s * s - s) / 2, exact for whole prompts, chunks
+    -- and decoding.
     (m.context_sqsk - (m.context_sqsq - m.context_tokens) // 2 + m.generation_sqsk - (m.generation_sqsq - m.generation_tokens) // 2)::BIGINT AS attention_pair_count,
     m.padded_request_count, m.ts, m.end_ts
 FROM _summed AS m

@@ -1,9 +1,9 @@
 -- Computation of serving iterations by operator call: device time and roofline time, including cached attention.
 --
 -- Attention over a KV cache is modeled from the numbers that the iteration states and from recorded shapes: 2
--- operations for each query-key pair, head, and element of a key or value; keys and values of all contexts are read
--- once. A layer with a sliding window sees fewer keys. Engines do not record windows: unless windows are given, only
--- an upper bound is known for the roofline time of attention, namely its roofline time with full contexts.
+-- operations for each query-key pair, head, and element of a key or value. The keys and values of all contexts are
+-- read once. A layer with a sliding window sees fewer keys. Engines do not record windows: unless windows are given,
+-- only an upper bound is known for the roofline time of attention, namely its roofline time with full contexts.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -28,18 +28,18 @@ CREATE OR REPLACE MACRO lib.iteration_calls(
 --   rank                INTEGER           Rank of the process.
 --   iteration_id        BIGINT            event_id of the iteration in serving_iterations.
 --   event_id            BIGINT            event_id of the first device operation of the call.
---   name                VARCHAR           Name of the operator, or why there is none.
+--   name                VARCHAR           Name of the operator, or the reason why there is none.
 --   category            VARCHAR           Kind of work.
 --   device_ns           BIGINT [ns]       Duration of the call's kernels.
 --   query_head_count    BIGINT [count]    Number of query heads of the attention; NULL if not recorded.
 --   kv_head_count       BIGINT [count]    Number of key heads of the attention.
 --   kv_type             VARCHAR           Data type of the KV cache.
 --   max_flops           DOUBLE [1]        Floating-point operations, with full contexts unless windows are given; NULL: unknown.
---   max_moved_bytes     DOUBLE [bytes]    Bytes read and written, under the same assumption.
+--   max_moved_bytes     DOUBLE [bytes]    Bytes read and written, with full contexts unless windows are given; NULL: unknown.
 --   peak_tbps           DOUBLE [TB/s]     Peak memory bandwidth; NULL: unknown.
---   max_roofline_ns     DOUBLE [ns]       Time at the roofline, under the same assumption.
---   roofline_ns         DOUBLE [ns]       Time at the roofline; NULL also if windows are unknown.
---   reason_code         VARCHAR           Code of the reason in the table messages why a value is unknown.
+--   max_roofline_ns     DOUBLE [ns]       Time at the roofline, with full contexts unless windows are given; NULL: unknown.
+--   roofline_ns         DOUBLE [ns]       Time at the roofline; NULL: unknown (for attention, also if windows are unknown).
+--   reason_code         VARCHAR           Code, in the table messages, of the reason why a value is unknown.
 WITH
     _called AS MATERIALIZED (
         SELECT c.*, o.iteration_id, i.request_count, i.new_tokens, i.context_tokens, i.attention_pair_count, a.role, a.query_input, a.key_input, a.value_input
@@ -66,7 +66,7 @@ WITH
     _attentions AS (
         SELECT
             n.run, n.rank, n.event_id, n.q_type,
-            -- Keys in pages are the cache itself; otherwise, the type is that of the operator that writes the cache.
+            -- Paged keys are the cache itself; otherwise, the type is taken from the operator that writes the cache.
             CASE WHEN len(n.k) = 4 THEN n.k_type ELSE c.kv_type END AS kv_type,
             CASE WHEN len(n.q) >= 3 THEN n.q[-2] END AS query_heads,
             CASE WHEN len(n.k) >= 3 THEN n.k[-2] END AS kv_heads,

@@ -1,4 +1,5 @@
--- Device operations of serving iterations: launched by the thread of an iteration, between its start and end.
+-- Device operations of serving iterations, launched by the thread of an iteration between the iteration's start and
+-- end.
 --
 -- All operations of a graph replay are included.
 --

@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   host_ns                  BIGINT [ns]      Length on the host.
 --   device_ts                BIGINT [ns]      Start of the first device operation; NULL if there is none.
 --   device_ns                BIGINT [ns]      Time from device_ts to the end of the last device operation, minus unrecorded_ns.
---   unrecorded_ns            BIGINT [ns]      Part of that time in which the device ran work that is not in the trace.
+--   unrecorded_ns            BIGINT [ns]      Part of the time from device_ts to the end of the last device operation in which the device ran work that is not in the trace.
 --   busy_ns                  BIGINT [ns]      Part of device_ns during which at least one operation of the iteration runs.
 --   busy_pct                 DOUBLE [%]       busy_ns as a share of device_ns.
 --   gap_before_ns            BIGINT [ns]      Time from the end of the previous iteration on the device to device_ts, without unrecorded time; negative if they overlap.
@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   name                     VARCHAR          Name of the annotation, or of the call that replays the graph.
 --   event_id                 BIGINT           event_id of that annotation or call.
 WITH
-    -- Each operation adds the time by which it extends beyond all previous ones.
+    -- Each operation adds the time by which it extends beyond all previous operations.
     _busy AS (
         SELECT
             o.*, o.ts + o.dur AS end_ts,

@@ -1,8 +1,8 @@
--- Iterations of serving engines, with the window on the host thread that launches them.
+-- Iterations of serving engines, with their start and end on the host thread that launches them.
 --
--- Iterations are annotations of the engine. For a rank without annotations, iterations are replays of its largest
--- graph, whose phase and numbers are unknown. All replays of a graph have the same number of operations, unless
--- operations were lost.
+-- Each annotation of the engine is an iteration. For a rank without annotations, each replay of the rank's largest
+-- graph is an iteration, with unknown phase and numbers. All replays of a graph have the same number of operations
+-- unless some were lost, so replays with at least 90 % of the largest number are used.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -2,17 +2,17 @@
 --
 -- Both files come from one process. PyTorch converts the times of snapshots, like those of traces, from the
 -- processor's counter to Unix time (c10::ApproximateClockToUnixTimeConverter). The clocks are shared if the trace
--- starts at a Unix time and the snapshot has events within the trace. An allocation is then joined to the nearest
--- memory event in time (profile_memory=True) with the same address and a fitting size. Without such an event, it
--- belongs to the innermost operator at that time, unless several threads run operators at that time.
+-- starts at a Unix time and the snapshot has events within the trace. An allocation is then joined to the memory
+-- event (profile_memory=True) that is nearest in time and has the same address and a fitting size. Without such an
+-- event, it belongs to the innermost operator at that time, unless several threads run operators at that time.
 --
--- Without a shared clock, the orders of events in both files are compared: runs of consecutive allocations with the
--- same addresses and fitting sizes are aligned, the longest first. Lost events end a run. An allocation that fits two
--- runs of equal length is not joined.
+-- Without a shared clock, the order of events in both files is compared: sequences of consecutive allocations with
+-- the same addresses and fitting sizes are aligned, the longest first. A lost event ends a sequence. An allocation
+-- that fits two sequences of equal length is not joined.
 --
--- A snapshot contains the requested size, and the trace contains the size of the block. PyTorch rounds up to twice the
--- size at most, and leaves at most 1 MiB of a cached block unsplit (c10/cuda/CUDACachingAllocator.cpp: round_size,
--- should_split).
+-- A snapshot contains the requested size, and the trace contains the size of the block. PyTorch rounds a request up to
+-- at most twice its size, and leaves at most 1 MiB of a cached block unsplit (c10/cuda/CUDACachingAllocator.cpp:
+-- round_size, should_split).
 --
 -- Status: experimental
 -- Since: 0.1
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib._snapshot_matches(
 --   event_id    BIGINT          event_id of the allocation, in snapshot_events.
 --   bytes       BIGINT [bytes]  Requested size of the allocation.
 --   stack_id    BIGINT          Stack of the allocation, in snapshot_frames; NULL if unknown.
---   matched_by  VARCHAR         address and time, time or sequence; NULL if it is not joined.
+--   matched_by  VARCHAR         How the allocation was joined: by "address and time", by "time" alone, or by "sequence"; NULL if not joined.
 --   memory_id   BIGINT          event_id of the allocation's memory event; NULL if joined by time alone, or not joined.
 --   op_id       BIGINT          event_id of the innermost operator around the allocation; NULL outside operators.
 --   module_id   BIGINT          event_id of the innermost nn.Module call around the allocation; NULL if none or unknown.
@@ -42,7 +42,7 @@ WITH
     _spans AS MATERIALIZED (
         SELECT
             s.run, s.rank, s.start_ns - s.offset_ns AS zero_ns, s.start_ns AS from_ns, s.start_ns + s.dur AS until_ns,
-            -- Larger than any clock that counts from machine start, so it is a Unix time.
+            -- A value above the limit is a Unix time, because no clock that counts from machine start gets so far.
             s.start_ns > 500000000000000000 AS is_unix
         FROM rank_spans AS s
         WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank) AND s.event_count > 0
@@ -116,8 +116,8 @@ WITH
     _paired AS MATERIALIZED (
         SELECT p.*, m.position FROM _partners AS p JOIN _made AS m ON m.run = p.run AND m.rank = p.rank AND m.event_id = p.event_id
     ),
-    -- Without a shared clock, the trace covers the allocations from the first to the last with a partner; without any
-    -- partner, it may be anywhere.
+    -- Without a shared clock, the trace covers the allocations between the first and the last one with a partner; if
+    -- no allocation has a partner, the trace may be anywhere.
     _bounds AS (
         SELECT p.run, p.rank, p.device, min(p.position) AS first_position, max(p.position) AS last_position
         FROM _paired AS p

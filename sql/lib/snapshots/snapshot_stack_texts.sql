@@ -1,4 +1,4 @@
--- Stacks of memory snapshots as text, with the category of the memory that they allocate.
+-- Stacks of memory snapshots as strings, with the category of the memory that they allocate.
 --
 -- The line of the user's program is the innermost frame outside PyTorch. The folded stack omits frames of the
 -- interpreter and of PyTorch's dispatcher, as torch.cuda._memory_viz does.

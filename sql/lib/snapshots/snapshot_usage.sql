@@ -1,6 +1,6 @@
 -- Memory in use after each event of the allocator in memory snapshots.
 --
--- The first row, with a NULL event, is the memory allocated before the history.
+-- The first row, with a NULL event, contains the memory allocated before the history begins.
 --
 -- Status: experimental
 -- Since: 0.1

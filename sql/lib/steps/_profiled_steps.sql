@@ -1,9 +1,9 @@
--- Phases of each rank's steps on its device, derived from the events of traces: data loading, forward and backward
--- pass, and tail, with compute and exposed communication.
+-- Phases of each rank's steps on its device, derived from trace events: data loading, forward and backward pass, and
+-- tail, with compute and exposed communication.
 --
--- Steps are those of lib.device_steps. The forward pass begins with the first computation launched in the step by
--- neither the backward pass nor the optimizer. The backward pass ends with the last computation launched under the
--- autograd engine, a backward operator, or an annotation that contains "backward".
+-- The steps are the rows of lib.device_steps. The forward pass begins with the first computation that is launched in
+-- the step outside the backward pass and the optimizer. The backward pass ends with the last computation launched
+-- under the autograd engine, a backward operator, or an annotation that contains "backward".
 --
 -- Status: stable
 -- Since: 0.1
@@ -26,8 +26,8 @@ CREATE OR REPLACE MACRO lib._profiled_steps(
 --   computation_ns          BIGINT [ns]  Time with a computation kernel running.
 --   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
 --   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if they cannot be distinguished.
---   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is.
---   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is.
+--   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is NULL.
+--   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is NULL.
 WITH
     _ops AS MATERIALIZED (
         SELECT g.run, g.rank, g.event_id, g.step, g.class, g.launch_id, g.ts, g.dur
@@ -84,7 +84,7 @@ WITH
         SELECT
             m.run, m.rank, m.event_id,
             m.collective = 'recv' OR (m.collective = 'send_recv' AND m.dst_rank = m.rank AND m.src_rank <> m.rank) AS receives,
-            -- One kernel runs several sends and receives.
+            -- A coalesced kernel runs several sends and receives.
             m.collective = 'coalesced'
             OR (m.collective = 'send_recv' AND m.dst_rank IS DISTINCT FROM m.rank AND m.src_rank IS DISTINCT FROM m.rank) AS is_untold
         FROM matched_collectives AS m

@@ -1,13 +1,14 @@
 -- Every nanosecond of given windows, assigned to one part and at most one device operation.
 --
--- Concurrent activity counts once, in the order computation, transfer, wait, copies; within one of these, the
--- operation that started first gets the time. A share is the time by which an operation extends the busy time of its
--- part while nothing with higher precedence runs: device self time. Idle time belongs to the operation that ends it
--- and is split at the end of the call that launches it: time before is attributed to the host. Intervals of
--- `unrecorded_time` are not idle. The shares of a window sum to the window.
+-- Concurrent activity counts once, with precedence in the order computation, transfer, wait, copies. Among operations
+-- of the same kind, the one that started first gets the time. A share is the time by which an operation extends the
+-- busy time of its part while nothing with higher precedence runs: device self time. Idle time is assigned to the
+-- operation that ends it. It is split at the end of the call that launches this operation: the host is responsible
+-- for the time before the split, the device for the time after it. Intervals of `unrecorded_time` are not idle. The
+-- shares of a window sum to the window.
 --
--- One sweep sums up the time of each part so far. The share of an operation is the difference of these sums between
--- the start and end of the time that it adds to its part.
+-- One sweep computes a running total of time for each part. The share of an operation is the increase of its part's
+-- total over the time that the operation adds to the part.
 --
 -- Status: stable
 -- Since: 0.1
@@ -30,7 +31,7 @@ CREATE OR REPLACE MACRO lib._step_shares(
 --   event_id   BIGINT          event_id of the operation; NULL for unrecorded time, and for idle time after the last operation.
 --   ns         BIGINT [ns]     Share of the operation; 0 if it is fully overlapped.
 --   dur_ns     BIGINT [ns]     Duration in the window, overlapped or not; 0 for idle time.
---   op_count   BIGINT [count]  1 if the operation starts in the window; for a collective, its transfer.
+--   op_count   BIGINT [count]  1 if the operation (for a collective, its transfer) starts in the window; otherwise 0.
 WITH
     _windows AS MATERIALIZED (
         SELECT w.run, w.rank, w.span, row_number() OVER (PARTITION BY w.run, w.rank, w.span ORDER BY w.window_no) AS position, w.window_no, w.ts, w.end_ts
@@ -116,7 +117,7 @@ WITH
             sweep AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING),
             later AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
     ),
-    -- Total time of each part before a bound.
+    -- Total time of each part before the segment.
     _sums AS MATERIALIZED (
         SELECT
             s.run, s.rank, s.span, s.at_ts, s.ns, s.position, s.part_no, s.next_start,

@@ -1,6 +1,6 @@
--- Running classes of device activity over time, lane by lane.
+-- Segments of time with the classes of device activity that are running, lane by lane.
 --
--- One sweep over all starts and ends with a counter per class. Busy time, overlap and exposed time follow from its
+-- One sweep over all starts and ends with a counter per class. Busy time, overlap and exposed time follow from the
 -- segments. Segments without activity are included; synchronizations are not activity. The last row of a lane marks
 -- its end: it has zero length and no activity.
 --

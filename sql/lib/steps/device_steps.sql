@@ -1,8 +1,8 @@
--- Steps of each rank on its device: consecutive, with all activity in between.
+-- Consecutive steps of each rank on its device, covering all activity.
 --
 -- A step begins with the host step, or when the previous step ends on the device if that is later. It ends with the
 -- host step, or with the last operation launched in it if that is later. Steps of a rank therefore do not overlap,
--- and contain all activity in their time, whatever launched it. A trace without steps is one step.
+-- and contain all activity that runs during them, regardless of what launched it. A trace without steps is one step.
 --
 -- Status: stable
 -- Since: 0.1

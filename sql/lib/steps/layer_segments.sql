@@ -1,7 +1,7 @@
--- Lowest running layer of activity over time, lane by lane.
+-- Segments of time with the lowest activity layer that is running, lane by lane.
 --
--- One sweep over all starts and ends with a counter per layer, four packed into a number: a running sum of integers
--- below 2^53 is exact. Layer 0 provides only bounds, at which segments are cut.
+-- One sweep over all starts and ends with a counter per layer. Four counters are packed into one DOUBLE, because a
+-- running sum of integers below 2^53 is exact. Layer 0 provides only bounds, at which segments are cut.
 --
 -- Status: stable
 -- Since: 0.1

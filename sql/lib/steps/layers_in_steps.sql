@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.layers_in_steps(
 --   layer  INTEGER      Layer number.
 --   ns     BIGINT [ns]  Time during which this layer is the lowest one running.
 WITH
-    -- One number identifies run and rank: sorting by two columns takes twice as long and more memory.
+    -- One number identifies run and rank: sorting by two columns takes twice as long and uses more memory.
     _lanes AS MATERIALIZED (
         SELECT w.run, w.rank, row_number() OVER (ORDER BY w.run, w.rank) AS lane
         FROM (SELECT DISTINCT d.run, d.rank FROM query_table(step_rows) AS d) AS w
@@ -43,8 +43,8 @@ WITH
         SELECT w.lane, w.from_ts, 0, 0, w.n, w.to_ts
         FROM _numbered AS w
     ),
-    -- The latest step that has begun is a maximum, because numbers and ends of steps increase. last_value takes five
-    -- times as long.
+    -- The latest step that has begun is given by max, because step numbers and end times increase. last_value would
+    -- take five times as long.
     _placed AS (
         SELECT p.ts, p.dur, p.layer, max(p.n) OVER so_far AS n, max(p.to_ts) OVER so_far AS to_ts
         FROM _pieces AS p

@@ -2,8 +2,8 @@
 --
 -- Every nanosecond of a step is in exactly one row. A step contains the operations that it launched, whenever they
 -- run. Operations in its window (lib._compared_windows) that were launched outside steps, or have no launch in the
--- trace, are the part other. The difference between the duration of the step on the host and the sum of these rows is
--- the part lag. For a rank without device activity, rows describe the host.
+-- trace, form the part other. The difference between the duration of the step on the host and the sum of these rows
+-- is the part lag. For a rank without device activity, rows describe the host.
 --
 -- Status: stable
 -- Since: 0.1
@@ -53,7 +53,7 @@ WITH
     _shares AS MATERIALIZED (
         SELECT s.* FROM lib._step_shares('_on_device', runs, ranks) AS s
     ),
-    -- If several windows have the same number, take the first.
+    -- If several windows belong to the same step, take the first.
     _owners AS (
         SELECT w.run, w.rank, w.span, w.step, min(w.window_no) AS window_no
         FROM _on_device AS w

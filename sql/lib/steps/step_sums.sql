@@ -1,4 +1,5 @@
--- Total step time of each rank, and the parts that sum to it; each part is an upper bound on its possible saving.
+-- Total step time of each rank, and the parts that sum to it; each part is an upper bound on the time that can be
+-- saved in it.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -22,7 +23,7 @@ CREATE OR REPLACE MACRO lib.step_sums(
 --   transfer_ns  BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
 --   wait_ns      BIGINT [ns]     Time in collectives waiting for another rank, not overlapped by compute or transfer.
 --   memory_ns    BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
---   unrecorded_ns  BIGINT [ns]   Time in which the device ran work that is not in the trace.
+--   unrecorded_ns  BIGINT [ns]   Time during which the device ran work that is not in the trace.
 --   idle_ns      BIGINT [ns]     Time with no activity on the device.
 SELECT
     p.run, p.rank, count(*) AS step_count, bool_or(p.step IS NOT NULL) AS has_steps,

@@ -6,7 +6,7 @@ CREATE OR REPLACE MACRO lib._rank_list(
     -- Ranks, each once and ascending.
     list
 ) AS
--- Returns: VARCHAR  String; NULL for an empty list.
+-- Returns: VARCHAR  Ranks as a string; NULL for an empty list.
 list_aggregate(
     list_transform(
         list_filter(list, lambda first, place: place = 1 OR list[place - 1] < first - 1),

@@ -1,12 +1,12 @@
--- Positions of items by time if a single shift does not fit a whole sequence.
+-- Positions of the items of a sequence, matched by time, for sequences that no single shift fits.
 --
 -- The cause is an event missing in the middle of the sequence, on the rank or on the reference.
 --
--- A sequence is broken if, under its shift, more than a tenth of the ends (and more than two of at least sixteen) are
--- too far from their position. Too far means more than a quarter of the usual gap (5 us to 1 ms). The clock is then
--- estimated from the items whose gaps agree, on either side of the hole. Each item is assigned to the reference item
--- that ends nearest. The result is used only if 95 % of the items get a position of their own: collectives that do
--- not end together have no hole.
+-- A sequence of at least sixteen items is broken if, under its shift, more than a tenth of the items (and more than
+-- two) differ too much from the median clock difference. Too much means more than a quarter of the median gap (5 us
+-- to 1 ms). The clock difference is then estimated from the items on either side of the hole whose gaps agree. Each
+-- item is assigned to the reference item that ends closest in time. The result is used only if 95 % of the items get
+-- a position of their own; otherwise, the collectives do not end together and there is no hole to repair.
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib._repaired_positions(
 --   rank      INTEGER     Rank of the process.
 --   position  BIGINT [1]  Position in the sequence of the rank.
 --   ordinal   BIGINT [1]  Position in the reference that the item belongs to, or that it follows.
---   nth       BIGINT [1]  1 if it belongs to that position; 2, 3, … for later items missing from the reference.
+--   nth       BIGINT [1]  1 if the item belongs to that position; 2, 3, … for later items missing from the reference.
 WITH
     _ref_items AS MATERIALIZED (
         SELECT i.lane_id, i.position, i.end_ts, i.gap
@@ -52,7 +52,7 @@ WITH
         GROUP BY p.lane_id, p.rank
         HAVING count(*) >= 16 AND count_if(abs(p.difference - m.middle) > p.tolerance) > greatest(2, 0.1 * count(*))
     ),
-    -- Tolerance for agreeing gaps, from the best tenth of them.
+    -- Limit for gaps that agree, derived from the closest tenth of all gaps.
     _close AS (
         SELECT p.lane_id, p.rank, 10 * quantile_cont(p.gap_difference, 0.1) + 1000 AS limit_ns
         FROM _paired AS p
@@ -64,7 +64,7 @@ WITH
         FROM _paired AS p
         JOIN _close AS c ON c.lane_id = p.lane_id AND c.rank = p.rank AND p.gap_difference <= c.limit_ns
     ),
-    -- Sums of integers (microseconds and nanoseconds), which do not depend on the order.
+    -- Integer sums (of microseconds and nanoseconds) do not depend on the order of the rows.
     _sums AS (
         SELECT
             a.lane_id, a.rank, any_value(a.tolerance) AS tolerance, count(*) AS n,
@@ -84,7 +84,7 @@ WITH
     _moved AS MATERIALIZED (
         SELECT
             i.lane_id, i.rank, i.position, c.tolerance,
-            -- A clock drifts by less than 1e-4; a hole is not drift.
+            -- A clock drifts by less than 1e-4; a steeper slope comes from a hole.
             round(i.end_ts - c.difference - CASE WHEN c.n >= 16 AND abs(c.slope) < 1e-4 THEN c.slope ELSE 0 END * (i.end_ts - c.at_ts))::BIGINT
                 AS end_ts
         FROM query_table(shifted_items) AS i

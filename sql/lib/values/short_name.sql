@@ -1,9 +1,9 @@
 -- Kernel name without template arguments, parameters and return type.
 --
 -- Names of copies and memsets, and names without < and (, are unchanged. Otherwise, -> is removed. Every > removes
--- everything since the last < (or since the start if there is no <). Every ) removes everything since the last (. The
--- short name is the part after the last space. The expressions are compiled for each row; for many rows, use
--- lib.short_names, which evaluates each name once.
+-- everything back to the last < (or back to the start if there is no <). Every ) removes everything back to the last
+-- opening parenthesis. The short name is the part after the last space. The expressions are compiled for each row;
+-- for many rows, use lib.short_names, which evaluates each name once.
 --
 -- Status: stable
 -- Since: 0.1

@@ -2,14 +2,14 @@
 --
 -- Status: stable
 -- Since: 0.1
--- Reference: quantiles of Student's distribution, 0.995 and 0.9995
+-- Reference: 0.995 and 0.9995 quantiles of Student's t distribution
 CREATE OR REPLACE MACRO lib.student_t(
-    -- Whether the interval is 99.9 %, for one of many rows; otherwise 99 %.
+    -- Whether to use a confidence level of 99.9 %, for one of many comparisons, instead of 99 %.
     of_many,
     -- Number of degrees of freedom.
     freedom
 ) AS
--- Returns: DOUBLE [1]  Quantile; NULL below one degree of freedom; above 30, the quantile of 30.
+-- Returns: DOUBLE [1]  Quantile; NULL below one degree of freedom; above 30, the quantile for 30.
     CASE
         WHEN freedom < 1 THEN NULL
         WHEN of_many THEN

@@ -1,8 +1,8 @@
 -- Upper tail of Student's t distribution: the probability of a value of at least t by chance.
 --
--- Exact for one and two degrees of freedom. For more, which need not be whole, Hill's expansion gives the normal
--- deviate with the same tail, evaluated as a continued fraction. Its relative error is below 2 % from three degrees
--- of freedom, also in far tails.
+-- Exact for one and two degrees of freedom. For more degrees of freedom, which need not be a whole number, Hill's
+-- expansion gives the normal deviate with the same tail. From three degrees of freedom, its relative error is below
+-- 2 %, even in the far tail.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.student_tail(
 CASE
     WHEN t <= 0 OR t IS NULL THEN 1.0
     WHEN freedom < 1.5 THEN 0.5 - atan(t) / pi()
-    -- As a sum of positive terms, the far tail keeps its precision.
+    -- With only positive terms in the sum, the far tail keeps its precision.
     WHEN freedom < 2.5 THEN 1 / ((t * t + 2) * (1 + t / sqrt(t * t + 2)))
     -- Lambdas bind a value once; a macro argument is expanded at every use.
     ELSE list_transform(
