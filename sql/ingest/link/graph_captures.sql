@@ -4,8 +4,8 @@
 -- Launches of each thread between the beginning and the end of a stream capture, in order: the nodes of one graph.
 --
 -- Exactly one trace is staged. name is NULL if the recorder writes no name, as CUPTI does for launches that only build
--- a graph. graph_tokens is the size that the annotation around the capture states (vLLM:
--- capture_<tokens>_<mode>). The frame is the innermost frame outside frameworks, compilers and function wrappers.
+-- a graph. graph_tokens is the size that the annotation around the capture states (vLLM: capture_<tokens>_<mode>). The
+-- frame is the innermost frame outside frameworks, compilers and function wrappers.
 WITH RECURSIVE
     marks AS (
         SELECT
