@@ -4,10 +4,10 @@
 --
 -- - collective_calls: identify the collective that each kernel runs.
 -- - collective_channels: assign each kernel to a channel, whose operations have the same order on all ranks.
--- - sequence_shifts: find the shift between the sequences of a channel.
--- - repaired_positions: find holes in a sequence.
+-- - sequence_shifts: find by how much each rank's sequence in a channel is shifted.
+-- - repaired_positions: repair positions if events are missing in the middle of a sequence.
 -- - matched_items: match kernels into collectives.
--- - clock_estimates: estimate the clocks.
+-- - clock_estimates: estimate the offset and drift of each rank's clock.
 --
 -- Status: stable
 -- Since: 0.1
@@ -125,9 +125,9 @@ WITH
         FROM items AS i
         GROUP BY i.lane_id
     ),
-    -- A wait is reliable only if end times agree within 50 us plus ten times the channel's usual spread, where the
-    -- latter is at most a quarter of the channel's usual gap. Collectives run by hosts give no information about the
-    -- clocks of several hosts.
+    -- A wait is reliable only if end times agree within 50 us plus the smaller of ten times the channel's median spread
+    -- and a quarter of its median gap. For collectives that run on several hosts, the limit is 50 us, because such
+    -- collectives reveal nothing about the clocks.
     tolerances AS (
         SELECT
             g.lane_id,
@@ -153,7 +153,7 @@ SELECT
     c.clock_correction_ns,
     c.ts - c.clock_correction_ns AS start_ns,
     c.end_ts - c.clock_correction_ns AS end_ns,
-    -- A rank that ended before the last one started did not wait for it.
+    -- A rank that ended before the last rank started did not wait for that rank.
     CASE WHEN c.found_count > 1 THEN least(g.last_start - (c.ts - c.clock_correction_ns), c.end_ts - c.ts) END AS wait_ns,
     CASE WHEN c.found_count > 1 THEN greatest(0, g.first_end - g.last_start) END AS transfer_ns,
     CASE WHEN c.found_count > 1 THEN g.end_spread END AS end_spread_ns,

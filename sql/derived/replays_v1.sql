@@ -1,7 +1,7 @@
--- Predicted time of a run in each scenario, from a replay on its dependency graph.
+-- Predicted time of a run in each scenario, from a replay of its dependency graph.
 --
--- The rows come from one sequential pass over the nodes and edges that this statement names, which no set-based query
--- can do. They are computed when the store is materialized; until then, there are no rows.
+-- The rows come from one sequential pass over the nodes and edges that this statement names. A set-based query cannot
+-- express such a pass, so the rows are computed when the store is materialized; until then, there are none.
 --
 -- Status: experimental
 -- Since: 0.1

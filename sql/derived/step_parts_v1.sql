@@ -1,17 +1,17 @@
 -- Breakdown of each host step, and of each block of the common window, by device activity; the parts sum to the step
 -- or block.
 --
--- The common window reaches from the first to the last collective found on all ranks, on the shared clock. Its blocks
--- have the same length on all ranks. Blocks tile the window: a step starts a new block at the median of its starts
--- over the ranks. Steps without a common collective are merged with the next one. Without two such starts, each block
--- has the same number of collectives: two or more, in at most eight blocks.
+-- The common window extends from the first to the last collective found on all ranks, on the shared clock. Its blocks
+-- have the same length on all ranks and tile the window. Each step starts a new block, at the median of its start times
+-- over the ranks; a step without a common collective is merged with the next step. If fewer than two steps start in the
+-- window, its collectives are divided evenly into at most eight blocks, each with at least two collectives.
 --
 -- The breakdown is one sweep over kernels, copies and step bounds, with one counter per kind. Sums are computed
 -- between consecutive bounds. A part is the difference of running sums at the bounds of a step. Steps may therefore
 -- overlap, as they do if the profiler opens the next step before it closes the current one. A collective counts as
--- two pieces: waiting for the last rank, then the transfer. If it is unmatched, or its end times disagree between
--- ranks, it is one piece. Concurrent activity counts once, in the order computation, transfer, wait, copies. Time
--- without recorded activity that is in `unrecorded_time` counts as unrecorded.
+-- two pieces: waiting for the last rank, then the transfer. If the collective is unmatched, or its end times disagree
+-- between ranks, it is one piece. Concurrent activity counts once, as the first of computation, transfer, wait and
+-- copies. Time without recorded activity that is in `unrecorded_time` counts as unrecorded.
 --
 -- Status: stable
 -- Since: 0.1
@@ -44,7 +44,7 @@ WITH
         FROM steps AS s
         WHERE lib.is_requested(runs, s.run)
     ),
-    -- The ends of a send and its receive agree less exactly than the ends of a collective.
+    -- The end times of a send and its receive agree less closely than the end times of a collective.
     meeting_kinds AS (
         SELECT p.run, p.span, bool_and(p.is_p2p) AS is_p2p
         FROM parts AS p
@@ -103,7 +103,7 @@ WITH
         GROUP BY m.run, m.span, m.step
         QUALIFY count(*) OVER (PARTITION BY m.run, m.span) >= 2
     ),
-    -- Runs whose hosts start more than a quarter of the steps before the previous step's collectives have ended.
+    -- Runs in which over a quarter of the steps start on the host before the previous step's collectives have ended.
     ahead AS MATERIALIZED (
         SELECT l.run, l.span
         FROM launched AS l
@@ -117,7 +117,7 @@ WITH
         JOIN ahead AS a ON a.run = l.run AND a.span = l.span
         QUALIFY l.at_ns > coalesce(max(l.at_ns) OVER (PARTITION BY l.run, l.span ORDER BY l.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
     ),
-    -- Keep cuts with a collective since the previous cut.
+    -- Keep a cut only if a collective has ended since the previous cut.
     ordered_cuts AS (
         SELECT o.run, o.span, o.at_ns, o.is_cut, count_if(NOT o.is_cut) OVER (PARTITION BY o.run, o.span ORDER BY o.at_ns, o.is_cut ROWS UNBOUNDED PRECEDING) AS met_count
         FROM (
@@ -132,7 +132,7 @@ WITH
         WHERE o.is_cut AND NOT EXISTS (FROM ahead AS a WHERE a.run = o.run AND a.span = o.span)
         QUALIFY o.met_count > coalesce(lag(o.met_count) OVER (PARTITION BY o.run, o.span ORDER BY o.at_ns), 0)
     ),
-    -- Bounds are ends of collectives, when all ranks have done the same work.
+    -- Blocks are bounded by ends of collectives, because all ranks have then done the same work.
     counted_meetings AS (
         SELECT
             m.run, m.span, m.at_ns,
@@ -174,7 +174,7 @@ WITH
         FROM known AS k
         WHERE NOT EXISTS (FROM stepped AS s WHERE s.run = k.run AND s.rank = k.rank AND s.span = k.span)
         UNION ALL
-        -- Converted to the rank's own clock.
+        -- Block bounds, converted to the rank's own clock.
         SELECT
             m.run, m.rank, m.span, NULL, false, true, b.block,
             b.from_ns + round(k.ahead_ns + k.drift * (b.from_ns + k.ahead_ns - k.clock_mid_ts))::BIGINT,
@@ -194,13 +194,13 @@ WITH
         FROM split AS p
         WHERE p.end_ts > p.ts + p.waited
     ),
-    -- These intervals contain no recorded activity and do not overlap, so one bit each is enough.
+    -- Unrecorded intervals contain no recorded activity and do not overlap, so two bits are enough for their kind.
     unrecorded AS (
         SELECT u.run, u.rank, u.span, CASE u.kind WHEN 'before' THEN 1::BIGINT << 50 WHEN 'after' THEN 1::BIGINT << 51 ELSE 3::BIGINT << 50 END::DOUBLE AS unit, u.ts, u.ts + u.dur AS end_ts
         FROM unrecorded_time AS u
         WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run)
     ),
-    -- 10-bit counters per kind packed into one integer: running sums of integers below 2^53 are exact.
+    -- One 10-bit counter per kind, packed into one number: running sums of integers below 2^53 are exact.
     bounds AS (
         SELECT p.run, p.rank, p.span, p.ts AS at_ts, p.unit, 0 AS is_bound FROM pieces AS p
         UNION ALL
@@ -243,7 +243,7 @@ WITH
             END AS part
         FROM segments AS s
     ),
-    -- Sums per interval between two bounds; these are few.
+    -- Sums for each interval between two bounds, of which there are few.
     places AS (
         SELECT
             t.run, t.rank, t.span, t.position, min(t.at_ts) AS from_ts,
@@ -279,7 +279,7 @@ WITH
             earlier AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
             later AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
     ),
-    -- At most one interval per recording.
+    -- A recording has at most one undecided interval.
     undecided AS (
         SELECT u.run, u.rank, u.span, u.ts, u.ts + u.dur AS end_ts
         FROM unrecorded_time AS u
@@ -296,7 +296,7 @@ WITH
             b.before_ns - a.before_ns AS unrecorded_before_ns,
             b.after_ns - a.after_ns AS unrecorded_after_ns,
             b.lost_ns - a.lost_ns AS unrecorded_lost_ns,
-            -- A step without activity waits for its first kernel throughout.
+            -- A step without activity counts entirely as idle before the first activity.
             least(coalesce(a.busy_from, w.end_ts), w.end_ts) - w.ts AS idle_before_ns,
             CASE WHEN a.busy_from < w.end_ts THEN w.end_ts - least(w.end_ts, b.busy_to) ELSE 0 END AS idle_after_ns
         FROM windows AS w

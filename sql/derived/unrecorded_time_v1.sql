@@ -1,24 +1,24 @@
--- Time during which a device ran work that is not in the trace, and time at the start that may be idle or such work.
+-- Time during which a device ran work that is not in the trace, or may have done so at the start of the recording.
 --
 -- Work is missing if it was launched before the recording, if records were lost, or if it was still running when the
 -- recording ended.
 --
--- No recorded operation runs in any of these intervals, and no two intervals of a rank overlap.
+-- No recorded operation runs in any of the returned intervals, and no two intervals of a rank overlap.
 --
 -- - before: a launched operation waits only for device work launched earlier, for a host callback, or for another
 --   process. If an operation is queued while no recorded operation runs, unrecorded work is running. An operation
 --   counts as queued if its wait exceeds 100 µs and five times the 99th percentile of the rank's other waits. The
 --   threshold is needed because the host and device clocks of some recorders differ by milliseconds. If the operation
---   is the first recorded one of its stream, that stream was busy since the start of the recording with work launched
---   before it. An operation without a launch in the trace was launched before the first recorded call if its
---   correlation id is below all recorded ones. If it starts after that call, it was queued from then on. If it starts
---   earlier, its queue time is unknown.
--- - lost: ten or more consecutive kernel launches have no kernel, outside the capture of a graph. Their kernels ran
+--   is the first recorded operation on its stream, the stream had been busy since the start of the recording with
+--   work launched before the recording. An operation without a launch in the trace was launched before the first
+--   recorded call if its correlation id is lower than that of every recorded call. If such an operation starts after
+--   the first recorded call, it was queued from that call on; if it starts earlier, its queue time is unknown.
+-- - lost: ten or more consecutive kernel launches outside graph captures have no kernel. The missing kernels ran
 --   after the operations launched before them, and before the operations launched after them.
 -- - after: the same as lost, but at the end of the recording, up to the end of the last device synchronization.
--- - undecided: time at the start of a recording that is not known to be unrecorded. This time ends with the first
---   launch, or at the end of the first synchronization with the whole device. The device was either idle or running
---   earlier work.
+-- - undecided: time at the start of a recording that is not known to be unrecorded. It ends with the first launch or
+--   with the end of the first synchronization with the whole device, whichever comes first. The device was either
+--   idle or running earlier work.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -41,7 +41,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
     ),
-    -- The earliest launched operation that has not started yet.
+    -- For each start, the operation with the earliest launch among the operations that have not started yet.
     swept AS (
         SELECT
             o.run, o.rank, o.span, o.ts, o.launch_id, o.event_id, o.correlation,
@@ -74,8 +74,8 @@ WITH
         WHERE c.correlation > 0 AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
-    -- For each gap, whether an operation is queued behind earlier work, and whether one was launched before the first
-    -- call.
+    -- For each gap, whether an operation is queued behind earlier work, and whether the operation after the gap was
+    -- launched before the first recorded call.
     judged_gaps AS (
         SELECT
             g.run, g.rank, g.span, g.end_ts, coalesce(g.queued.id, g.event_id) AS evidence_id, r.ts AS recording_ts, f.ts AS first_call_ts,
@@ -144,7 +144,7 @@ WITH
         WHERE regexp_matches(c.name, '(Device|Ctx)Synchronize') AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
-    -- Ranks without any recorded device activity lost nothing.
+    -- Launches of a rank without any recorded device activity do not count as lost.
     lost AS (
         SELECT
             l.run, l.rank, l.span, b.to_ts IS NULL AS is_after, l.evidence_id, l.launch_count,
@@ -178,7 +178,7 @@ WITH
         FROM lib.intersected_intervals('idle', 'lost_windows') AS p
     ),
     undecided AS (
-        -- least ignores NULL, for ranks without launches or synchronizations.
+        -- least ignores NULL, which occurs for ranks without launches or synchronizations.
         SELECT g.run, g.rank, g.span, g.ts, CASE WHEN b.until_ts IS NULL THEN least(g.end_ts, g.launched_by, d.first_end, l.ts) ELSE b.from_ts END AS end_ts
         FROM gaps AS g
         LEFT JOIN busy_before AS b ON b.run = g.run AND b.rank = g.rank AND b.span = g.span

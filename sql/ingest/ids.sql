@@ -1,9 +1,9 @@
--- Event ids during ingestion: the trace number, above 40 bits for the position in the trace.
+-- Event ids during ingestion: the trace number in the upper bits, and the position in the trace in the lower 40 bits.
 --
 -- A trace ingested alone has number 0. For such a trace, the numbering costs less than 1 % of CPU time.
 
 -- name: part_of
--- Trace number of an event, stored above the 40 bits of the position.
+-- Trace number of an event, from the bits above the 40 bits of the position.
 CREATE OR REPLACE MACRO part_of(id) AS id >> 40;
 
 -- name: own_id
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO same_event(id, id_there) AS
     END;
 
 -- name: ranks_in_run
--- A recorded list of ranks, converted to ranks of the run; first_rank is the rank in the run of the list's rank 0.
+-- A recorded list of ranks, converted to ranks of the run; rank 0 of the list is rank first_rank of the run.
 --
 -- Truncated lists stay truncated: [0, 1, ...] becomes [4, 5, ...].
 CREATE OR REPLACE MACRO ranks_in_run(ranks, first_rank) AS
@@ -36,10 +36,10 @@ CREATE OR REPLACE MACRO ranks_in_run(ranks, first_rank) AS
     END;
 
 -- name: end_in_run
--- A recorded sender or receiver, converted to a rank of the run. other_id: the other end; own_rank: the recording
--- rank in its own world.
+-- A recorded sender or receiver, converted to a rank of the run. If end_id is the sender, other_id is the receiver, and
+-- vice versa. own_rank is the number that the recording rank has in its own trace.
 --
--- If both ends are recorded and neither is the recording rank, they are positions in the group.
+-- If both ends are recorded and neither is the recording rank, both numbers are positions in the group.
 CREATE OR REPLACE MACRO end_in_run(end_id, other_id, ranks, own_rank, first_rank) AS
     CASE
         WHEN end_id IS NULL OR end_id < 0 OR first_rank = 0 THEN end_id

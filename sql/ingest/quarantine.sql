@@ -41,7 +41,7 @@ CREATE OR REPLACE TABLE pending_events (
 );
 
 -- name: add_pending
--- Events of one batch without a usable time, except those lost during repair.
+-- Events of one batch without a usable time, except events lost during repair.
 --
 -- $chunk_offsets: start of each chunk in the file.
 INSERT INTO pending_events
@@ -103,7 +103,8 @@ LIMIT 1;
 -- name: too_many_broken
 -- Offset at which $limit more events had been lost than read; NULL if there is none.
 --
--- For each lost event, counts the events up to its position, so the result does not depend on chunks and batches.
+-- For each lost event, counts the events up to its position, so the result does not depend on the division into chunks
+-- and batches.
 WITH
     lost AS (
         SELECT q.byte_offset, 2 * row_number() OVER (ORDER BY q.event_id) - q.event_id - 1 AS excess

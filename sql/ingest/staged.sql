@@ -35,8 +35,8 @@ WHERE n.is_late
 GROUP BY n.name;
 
 -- name: row_counts
--- Upper bound of the row count of each table that is derived from a trace or accompanies its events. Empty tables
--- need no statement, which would cost five to eight milliseconds.
+-- Upper bound of the row count of each table that is derived from a trace or accompanies its events. For an empty
+-- table, no statement is run, which saves five to eight milliseconds.
 SELECT 'steps', count(*)
 FROM profiler_steps
 UNION ALL

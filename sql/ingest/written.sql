@@ -1,4 +1,4 @@
--- Rows of each rank in a table that is computed for several runs at once, and in the file that ranks share.
+-- Rows of each rank in a table that is computed for several runs at once, and in a file that several ranks share.
 
 -- name: rows_of_ranks
 -- Rows of the ranks that share a file, in stored order.

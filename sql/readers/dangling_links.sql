@@ -1,6 +1,6 @@
 -- Number of links to missing events in a store, by rank and kind of link.
 --
--- An intact store has none: an id is stored only if its event exists.
+-- An intact store has no such links: an id is stored only if its event exists.
 WITH
     host_events AS (
         SELECT c.run, c.rank, c.event_id FROM stored.cpu_ops AS c

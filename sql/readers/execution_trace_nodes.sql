@@ -1,7 +1,7 @@
 -- Nodes of a PyTorch execution trace (Chakra), parsed from the JSON string in $text.
 --
--- Since schema 1.0.2, shapes and types are in inputs and outputs, and other values in a list of attributes. In
--- earlier versions, all values are in the node.
+-- Since schema 1.0.2, the fields inputs and outputs contain shapes and types, and a list of attributes contains the
+-- other values. In earlier versions, all values are fields of the node itself.
 WITH
     texts AS (
         SELECT unnest(json_extract($text, '$.nodes[*]')) AS text

@@ -1,9 +1,9 @@
 -- Bytes in use by category after each instant of torch's raw memory timeline, parsed from the JSON string in $text.
 --
--- The JSON is a list of [ns, action, bytes, category], with negative bytes for a release.
+-- The JSON is a list of [ns, action, bytes, category], where bytes are negative for a release.
 --
--- Memory allocated before the recording has a negative time; it is moved to the first positive time. As in HTA, a new
--- row begins if the time differs from that of the previous event.
+-- Memory allocated before the recording has a negative time, which is replaced with the first positive time. As in
+-- HTA, a new row begins if the time of an event differs from the time of the previous event.
 WITH
     file AS (
         SELECT $text::JSON::BIGINT[][] AS events

@@ -1,5 +1,5 @@
 -- Properties of each rank in a manifest, from its tables "ranks" and "devices", so that listing runs does not open
--- the files of ranks.
+-- the ranks' files.
 --
 -- A trace contains the commit and torch version if its program recorded them with add_metadata_json.
 WITH

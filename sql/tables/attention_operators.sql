@@ -1,7 +1,7 @@
 -- Operators of serving engines that attend to a KV cache, and operators that write to it.
 --
--- A built-in table, the same for every store: sql/tables/attention_operators.csv. Inputs have the shape tokens × heads ×
--- head size, tokens × width, or pages × page size × heads × head size.
+-- A built-in table, the same for every store: sql/tables/attention_operators.csv. Queries, keys and values have the
+-- shape tokens × heads × head size, or tokens × width. A KV cache has the shape pages × page size × heads × head size.
 CREATE OR REPLACE VIEW attention_operators AS
 -- Columns:
 --   operator     VARCHAR      Name of the operator without overload.

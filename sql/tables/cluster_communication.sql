@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW cluster_communication AS
 -- Columns:
 --   run               VARCHAR      Run name: one capture of one job.
 --   rank              INTEGER      Rank of the process.
---   step              BIGINT       Step number; NULL for the mean written by the recorder.
+--   step              BIGINT       Step number; NULL for the recorder's mean over the steps.
 --   name              VARCHAR      Operator name.
 --   stream            BIGINT       Device stream, parsed from the name.
 --   kind              VARCHAR      Kind of operator, parsed from the name: AllReduce, AllGather, Send, Receive and so on.

@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW cluster_links AS
 -- Columns:
 --   run        VARCHAR         Run name: one capture of one job.
 --   rank       INTEGER         Rank of the process.
---   step       BIGINT          Step number; NULL for the mean written by the recorder.
+--   step       BIGINT          Step number; NULL for the recorder's mean over the steps.
 --   operator   VARCHAR         Communication operator; NULL for all operators of the step.
 --   src_rank   BIGINT          Sending rank.
 --   dst_rank   BIGINT          Receiving rank.

@@ -1,11 +1,11 @@
--- Ranks of a MindSpore cluster: parallelism, and FLOPs and memory as recorded.
+-- Ranks of a MindSpore cluster, with their parallelism and their recorded FLOPs and memory.
 CREATE OR REPLACE VIEW cluster_ranks AS
 -- Columns:
 --   run                         VARCHAR         Run name: one capture of one job.
 --   rank                        INTEGER         Rank of the process.
 --   parallel_mode               VARCHAR         data-parallel, model-parallel or pipeline-parallel.
 --   stage_count                 BIGINT [count]  Number of pipeline stages.
---   device_count                BIGINT [count]  Number of devices of the job.
+--   device_count                BIGINT [count]  Number of devices in the job.
 --   recorded_flops              DOUBLE [1]      Recorded FLOPs; the file does not state the unit.
 --   recorded_flops_rate         DOUBLE [1]      Recorded FLOPS; the file does not state the unit.
 --   recorded_flops_utilization  DOUBLE [1]      Recorded FLOPS_Utilization.

@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW compiled_kernels AS
 --   run                VARCHAR     Run: one capture of one job.
 --   rank               INTEGER     Rank of the process whose trace the file is next to.
 --   kernel_id          BIGINT      Row number within the rank, from 0.
---   source             VARCHAR     File with the description.
+--   source             VARCHAR     File that describes the kernel.
 --   graph              VARCHAR     Compiled region, such as Torch-Compiled Region: 0/0; NULL if the file does not distinguish regions.
 --   is_backward_graph  BOOLEAN     Whether the kernel belongs to the backward graph of the region; NULL if the file does not distinguish regions.
 --   name               VARCHAR     Name of the kernel or of the library call, such as triton_poi_fused_mul_0 or extern_kernels.addmm.

@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW cpu_ops AS
 -- Columns:
 --   run                   VARCHAR          Run name: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
---   event_id              BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
+--   event_id              BIGINT           Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
 --   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                    BIGINT [ns]      Start, relative to the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
@@ -19,11 +19,11 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   module_id             BIGINT           event_id of the innermost enclosing nn.Module call.
 --   frame_id              BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
 --   fwd_op_id             BIGINT           event_id of the forward operator that this backward operator belongs to.
---   bwd_op_id             BIGINT           event_id of the innermost operator of autograd's backward pass that contains or is this operator.
---   stack_id              BIGINT           stack_id in stacks: the chain of names from the outermost enclosing event to this event; event_id of the first event with that stack.
+--   bwd_op_id             BIGINT           event_id of the innermost enclosing operator of autograd's backward pass, which may be the operator itself.
+--   stack_id              BIGINT           stack_id in stacks: event_id of the first event with the same chain of names, from the outermost enclosing event to the event itself.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step          BOOLEAN          Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
---   is_truncated          BOOLEAN          Whether the event was still running when the recording ended, so its end is that of the recording; NULL if the trace does not state that end.
+--   is_truncated          BOOLEAN          Whether the event was still running when the recording ended, so its end is the end of the recording; NULL if the trace does not state when the recording ended.
 --   external_id           BIGINT           External id, which links host operators and device activity.
 --   record_function_id    BIGINT           Record function id.
 --   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
@@ -44,11 +44,11 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   pg_desc               VARCHAR          Process group description.
 --   pg_ranks              VARCHAR          Global ranks of the process group as JSON.
 --   seq                   BIGINT           Sequence number of the collective in its process group.
---   kernel_backend        VARCHAR          Compiler of the kernel that the call launches, such as triton; NULL for other operators.
---   kernel_file           VARCHAR          Generated source file of that kernel, such as torchinductor_me/qa/cqa….py.
---   kernel_hash           VARCHAR          Hash of that file, which is also its name in Inductor's cache.
---   num_warps             BIGINT [count]   Warps per block of that kernel, as chosen by Triton's autotuning.
---   num_stages            BIGINT [count]   Stages of that kernel's software pipeline, as chosen by Triton's autotuning.
+--   kernel_backend        VARCHAR          Compiler of the kernel that the operator launches, such as triton; NULL for other operators.
+--   kernel_file           VARCHAR          Generated source file of the kernel, such as torchinductor_me/qa/cqa….py.
+--   kernel_hash           VARCHAR          Hash of kernel_file, which is also the file's name in Inductor's cache.
+--   num_warps             BIGINT [count]   Warps per block of the kernel, as chosen by Triton's autotuning.
+--   num_stages            BIGINT [count]   Stages of the kernel's software pipeline, as chosen by Triton's autotuning.
 SELECT
     x.run,
     x.rank,

@@ -8,12 +8,12 @@
 CREATE OR REPLACE VIEW device_peaks AS
 -- Columns:
 --   priority            INTEGER [1]       Priority of the rule; if several rules match, the lowest applies.
---   pattern             VARCHAR           Regular expression searched in the model name.
+--   pattern             VARCHAR           Regular expression that is searched for in the model name.
 --   fp64_vector_tflops  DOUBLE [TFLOP/s]  Peak rate of vector arithmetic in double precision.
 --   fp32_vector_tflops  DOUBLE [TFLOP/s]  Peak rate of vector arithmetic in single precision.
 --   fp64_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in double precision.
 --   fp32_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in single precision.
---   tf32_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in TF32 (float rounded to 10 bits of mantissa).
+--   tf32_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in TF32 (float with a mantissa of 10 bits).
 --   fp16_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in half precision.
 --   bf16_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in bfloat16.
 --   fp8_tflops          DOUBLE [TFLOP/s]  Peak rate of matrix products in 8-bit floating point.

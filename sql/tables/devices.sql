@@ -1,4 +1,4 @@
--- Devices described by the traces; for a rank with several recordings, by the first one.
+-- Devices as described in the traces; for a rank with several recordings, as described in the first recording.
 CREATE OR REPLACE VIEW devices AS
 -- Columns:
 --   run                                     VARCHAR          Run name: one capture of one job.

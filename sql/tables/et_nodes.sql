@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW et_nodes AS
 --   node_id                BIGINT       Number of the node; ascending in the order in which nodes started.
 --   parent_node_id         BIGINT       node_id of the node that called this node (control dependency).
 --   name                   VARCHAR      Name of the operator or annotation.
---   record_function_id     BIGINT       Id of the call (rf_id); 0 for nodes of the process and its threads.
+--   record_function_id     BIGINT       Id of the call (rf_id); 0 for nodes that represent the process or a thread.
 --   forward_node_id        BIGINT       node_id of the node's parent in the forward pass; 0: none.
 --   sequence_number        BIGINT       Autograd sequence number; -1: none.
 --   record_scope           BIGINT [1]   Scope of the call, numbered as in at::RecordScope: 0 function, 1 backward function, 7 user.
@@ -23,7 +23,7 @@ CREATE OR REPLACE VIEW et_nodes AS
 --   output_shapes          VARCHAR      Shapes of the outputs as JSON.
 --   output_types           VARCHAR      Types of the outputs as JSON.
 --   kernel_backend         VARCHAR      Compiler of the node's kernel, such as triton; NULL if the kernel is not compiled.
---   kernel_file            VARCHAR      File of that kernel.
+--   kernel_file            VARCHAR      File of the node's kernel.
 SELECT
     x.run,
     x.rank,

@@ -5,13 +5,13 @@ CREATE OR REPLACE VIEW events AS
 --   rank        INTEGER      Rank of the process.
 --   event_id    BIGINT       Position of the event in traceEvents.
 --   table_name  VARCHAR      Table with the event's other columns.
---   category    VARCHAR      Category as a current Kineto name; NULL for memory events.
+--   category    VARCHAR      Category, under its current Kineto name; NULL for memory events.
 --   name        VARCHAR      Name; empty if the event has none.
 --   ts          BIGINT [ns]  Start, relative to the run's first event.
 --   dur         BIGINT [ns]  Duration; NULL for an instant.
 --   pid         BIGINT       Process id, or device.
 --   tid         BIGINT       Thread id, or stream.
---   step        BIGINT       Profiler step, if the event's table has it.
+--   step        BIGINT       Profiler step; NULL outside steps and for tables without a step column.
 SELECT c.run, c.rank, c.event_id, 'cpu_ops' AS table_name, 'cpu_op' AS category, c.name, c.ts, c.dur, c.pid, c.tid, c.step
 FROM cpu_ops AS c
 UNION ALL

@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW flows AS
 -- Columns:
 --   run            VARCHAR      Run name: one capture of one job.
 --   rank           INTEGER      Rank of the process.
---   event_id       BIGINT       Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
+--   event_id       BIGINT       Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
 --   span           INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts             BIGINT [ns]  Time since the run's first event.
 --   pid            BIGINT       Process id; NULL if the trace has a string instead of a number (see event_args).
@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW flows AS
 --   name           VARCHAR      Name of the arrow.
 --   category       VARCHAR      Category of the arrow, such as ac2g or fwdbwd.
 --   phase          VARCHAR      Phase: s (start), t (step) or f (end).
---   flow_id        VARCHAR      Id shared by the ends of an arrow; a string, because some producers exceed 64 bits.
+--   flow_id        VARCHAR      Id shared by the ends of an arrow; a string, because some producers write ids longer than 64 bits.
 --   binding_point  VARCHAR      e: the arrow binds to the enclosing event.
 SELECT
     x.run,

@@ -3,33 +3,33 @@ CREATE OR REPLACE VIEW gpu_ops AS
 -- Columns:
 --   run                         VARCHAR         Run name: one capture of one job.
 --   rank                        INTEGER         Rank of the process.
---   event_id                    BIGINT          Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
+--   event_id                    BIGINT          Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
 --   span                        INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                          BIGINT [ns]     Start, relative to the run's first event.
 --   dur                         BIGINT [ns]     Recorded duration.
---   is_suspect                  BOOLEAN         Whether the duration is impossible: negative, or ending more than a second after the recording. Analyses exclude such operations.
+--   is_suspect                  BOOLEAN         Whether the duration is impossible: negative, or so long that the operation ends more than a second after the recording. Analyses exclude such operations.
 --   kind                        VARCHAR         Kind of hardware activity: kernel, memcpy, memset or sync.
---   category                    VARCHAR         Kineto category of that activity: kernel, gpu_memcpy, gpu_memset or cuda_sync.
+--   category                    VARCHAR         Kineto category: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   class                       VARCHAR         Purpose: computation, communication, memory or sync. A sync is not busy time.
 --   class_source                VARCHAR         Source of the class: metadata, category, rule or default (no rule matched the name).
---   comm_library                VARCHAR         Library of a communication kernel other than NCCL, RCCL and HCCL: DeepEP, MoRI, custom all-reduce, …; NULL otherwise.
+--   comm_library                VARCHAR         Library of a communication kernel, such as DeepEP, MoRI or custom all-reduce; NULL for NCCL, RCCL, HCCL and other kernels.
 --   comm_role                   VARCHAR         Part of an expert-parallel exchange: dispatch, combine, notify or exchange; NULL otherwise.
 --   name                        VARCHAR         Kernel name, or kind and direction of a copy.
 --   device                      BIGINT          Device number.
---   stream                      BIGINT          Device stream; NULL for operations without a stream, such as some transfers of MTIA.
+--   stream                      BIGINT          Device stream; NULL for operations without a stream, such as some MTIA transfers.
 --   context                     BIGINT          Device context.
 --   correlation                 BIGINT          Correlation id, which links a call to the operations that it launched.
 --   launch_id                   BIGINT          event_id of the host call that launched the operation; NULL if not in the trace.
---   launch_ts                   BIGINT [ns]     Start of that call.
---   launch_dur                  BIGINT [ns]     Duration of that call.
---   launch_pid                  BIGINT          Process id of that call.
---   launch_tid                  BIGINT          Thread id of that call.
+--   launch_ts                   BIGINT [ns]     Start of the launching call.
+--   launch_dur                  BIGINT [ns]     Duration of the launching call.
+--   launch_pid                  BIGINT          Process id of the launching call.
+--   launch_tid                  BIGINT          Thread id of the launching call.
 --   op_id                       BIGINT          event_id of the innermost operator that encloses the launch.
 --   annotation_id               BIGINT          event_id of the innermost user annotation, other than a step, that encloses the launch.
 --   module_id                   BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   bwd_op_id                   BIGINT          event_id of the innermost operator of autograd's backward pass that encloses the launch.
 --   stack_id                    BIGINT          stack_id in stacks: the chain of names from the outermost event around the launch to the launch itself.
---   step                        BIGINT          Profiler step of the launch, or of the operation's start without a launch; NULL outside steps.
+--   step                        BIGINT          Profiler step of the launch or, without a launch, of the operation's start; NULL outside steps.
 --   in_last_step                BOOLEAN         Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   grid_x                      BIGINT [count]  Grid size in x [blocks].
 --   grid_y                      BIGINT [count]  Grid size in y [blocks].
@@ -48,7 +48,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   computed_gbps               DOUBLE [GB/s]   bytes / dur; NULL for a zero duration.
 --   graph_id                    BIGINT          Id of the CUDA graph.
 --   graph_node_id               BIGINT          Id of the node in the CUDA graph.
---   collective                  VARCHAR         Kind of collective from the metadata, otherwise from the kernel name.
+--   collective                  VARCHAR         Kind of collective, taken from the metadata if recorded, otherwise from the kernel name.
 --   in_elems                    BIGINT [count]  Number of elements sent.
 --   out_elems                   BIGINT [count]  Number of elements received.
 --   elem_type                   VARCHAR         Element type.

@@ -14,14 +14,14 @@ CREATE OR REPLACE VIEW graph_matches AS
 --   graph_number      INTEGER [1]      Number of the graph in that trace, from 0 in capture order.
 --   node_number       INTEGER [1]      Position of the launch in the graph, from 0.
 --   graph_label       VARCHAR          Annotation around the capture, such as capture_8192_PIECEWISE; NULL if there is none.
---   graph_tokens      BIGINT [tokens]  Number of tokens for which the graph was captured, from that annotation; NULL if not stated.
---   captured_op_id    BIGINT           event_id of the operator in the capture; distinguishes calls of the same operator. NULL: launched outside operators.
+--   graph_tokens      BIGINT [tokens]  Number of tokens for which the graph was captured, as stated in graph_label; NULL if not stated.
+--   captured_op_id    BIGINT           event_id of the operator in the capture, which distinguishes calls to the same operator; NULL if launched outside operators.
 --   captured_op_name  VARCHAR          Innermost operator around the launch, as captured.
---   input_dims        VARCHAR          Input shapes of that operator as JSON.
---   input_types       VARCHAR          Input types of that operator as JSON.
---   concrete_inputs   VARCHAR          Scalar arguments of that operator as JSON.
+--   input_dims        VARCHAR          Input shapes of the captured operator as JSON.
+--   input_types       VARCHAR          Input types of the captured operator as JSON.
+--   concrete_inputs   VARCHAR          Scalar arguments of the captured operator as JSON.
 --   module_path       VARCHAR          nn.Modules around the launch, outermost first, separated by /.
---   captured_frame    VARCHAR          Innermost Python frame outside frameworks around the launch, as file(line): function; NULL if unknown.
+--   captured_frame    VARCHAR          Innermost Python frame around the launch that is not framework code, as file(line): function; NULL if unknown.
 SELECT
     x.run,
     x.rank,

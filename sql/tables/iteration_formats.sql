@@ -1,7 +1,7 @@
 -- Names of annotations that mark an iteration of a serving engine.
 --
--- A built-in table, the same for every store: sql/tables/iteration_formats.csv. `iteration_fields` extracts the
--- numbers in such names.
+-- A built-in table, the same for every store: sql/tables/iteration_formats.csv. `iteration_fields` has
+-- the patterns that extract numbers from the names.
 CREATE OR REPLACE VIEW iteration_formats AS
 -- Columns:
 --   format     VARCHAR      Name of the format; several prefixes may share it.

@@ -23,33 +23,33 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   seq                      BIGINT          Sequence number of the collective in its process group.
 --   src_rank                 BIGINT          Recorded sending rank of a point-to-point operation.
 --   dst_rank                 BIGINT          Recorded receiving rank of a point-to-point operation.
---   on_host                  BOOLEAN         Whether gloo ran the collective on the host; event_id is then that of an annotation.
+--   on_host                  BOOLEAN         Whether gloo ran the collective on the host; if so, event_id refers to an annotation.
 --   device                   BIGINT          Device number.
 --   stream                   BIGINT          Device stream.
---   step                     BIGINT          Profiler step of the launch, or of the operation's start without a launch; NULL outside steps.
+--   step                     BIGINT          Profiler step of the launch or, without a launch, of the operation's start; NULL outside steps.
 --   in_last_step             BOOLEAN         Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   op_id                    BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id                BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   ts                       BIGINT [ns]     Start, relative to the run's first event.
 --   dur                      BIGINT [ns]     Duration.
---   channel_id               BIGINT          Number of the channel, whose operations have the same order on all its ranks; from 1 in each run.
---   channel                  VARCHAR         Ranks of the channel, the pair of a point-to-point operation, the group name, or the stream.
---   member_ranks             VARCHAR         All ranks of the group as JSON, completed; NULL if unknown.
+--   channel_id               BIGINT          Number of the channel, from 1 in each run. All ranks of a channel run its operations in the same order.
+--   channel                  VARCHAR         What identifies the channel: its ranks, the two ranks of a point-to-point operation, the group name or the stream.
+--   member_ranks             VARCHAR         All ranks of the group as JSON, completed if the profiler truncated the list; NULL if unknown.
 --   is_p2p                   BOOLEAN         Whether the collective is a point-to-point operation.
 --   rank_count               BIGINT [count]  Number of ranks whose traces contain the channel.
 --   found_count              BIGINT [count]  Number of ranks on which the collective was found.
 --   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
---   match_margin             DOUBLE [1]      How much worse the next best shift fits, as a logarithm; NULL if there is no other shift.
---   is_complete              BOOLEAN         Whether the collective was found on all ranks that have the channel, which are at least two.
+--   match_margin             DOUBLE [1]      How much worse the next-best shift fits, as a logarithm; NULL if there is no other shift.
+--   is_complete              BOOLEAN         Whether the collective was found on all ranks of the channel, and the channel has at least two ranks.
 --   is_startup               BOOLEAN         Whether this is the first collective of a rank in the capture, so the cause of its start time is not recorded.
 --   clock_correction_ns      BIGINT [ns]     Correction subtracted from the rank's clock: recorded time is start_ns + clock_correction_ns.
 --   start_ns                 BIGINT [ns]     Start on the clock shared by all ranks.
 --   end_ns                   BIGINT [ns]     End on the clock shared by all ranks.
 --   wait_ns                  BIGINT [ns]     Time from this rank's start to the last rank's start, at most dur; NULL without a match.
---   transfer_ns              BIGINT [ns]     Time from the last rank's start to the first end; NULL without a match.
---   end_spread_ns            BIGINT [ns]     Time from the first to the last end, which bounds the error of the wait.
+--   transfer_ns              BIGINT [ns]     Time from the last rank's start to the earliest end on any rank; NULL without a match.
+--   end_spread_ns            BIGINT [ns]     Time from the earliest to the latest end on any rank, which bounds the error of the wait.
 --   is_last                  BOOLEAN         Whether the rank started last.
---   ended_before_last_start  BOOLEAN         Whether a rank ended before the last one started.
+--   ended_before_last_start  BOOLEAN         Whether a rank ended before the last rank started.
 --   end_times_match          BOOLEAN         Whether the end times are as close together as is usual in the channel.
 --   clock_domain             VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   clock_reference_rank     INTEGER         Reference rank of the clock.

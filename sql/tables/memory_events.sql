@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW memory_events AS
 -- Columns:
 --   run                    VARCHAR         Run name: one capture of one job.
 --   rank                   INTEGER         Rank of the process.
---   event_id               BIGINT          Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
+--   event_id               BIGINT          Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
 --   span                   INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                     BIGINT [ns]     Time since the run's first event.
 --   pid                    BIGINT          Process id; NULL if the trace has a string instead of a number (see event_args).
@@ -12,8 +12,8 @@ CREATE OR REPLACE VIEW memory_events AS
 --   device                 BIGINT          Device number; -1: CPU.
 --   addr                   BIGINT          Memory address.
 --   bytes                  BIGINT [bytes]  Allocated bytes if positive, freed bytes if negative.
---   total_allocated_bytes  BIGINT [bytes]  Allocated total of the device after this event.
---   total_reserved_bytes   BIGINT [bytes]  Reserved total of the device after this event.
+--   total_allocated_bytes  BIGINT [bytes]  Total memory allocated on the device after this event.
+--   total_reserved_bytes   BIGINT [bytes]  Total memory reserved on the device after this event.
 --   parent_id              BIGINT          event_id of the innermost enclosing event on the thread.
 --   op_id                  BIGINT          event_id of the innermost enclosing operator.
 --   annotation_id          BIGINT          event_id of the innermost enclosing user annotation other than a step.

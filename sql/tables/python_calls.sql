@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW python_calls AS
 -- Columns:
 --   run                   VARCHAR          Run name: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
---   event_id              BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
+--   event_id              BIGINT           Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
 --   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                    BIGINT [ns]      Start, relative to the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
@@ -17,10 +17,10 @@ CREATE OR REPLACE VIEW python_calls AS
 --   parent_frame_id       BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
 --   op_id                 BIGINT           event_id of the innermost enclosing operator.
 --   annotation_id         BIGINT           event_id of the innermost enclosing user annotation other than a step.
---   stack_id              BIGINT           stack_id in stacks: the chain of names from the outermost enclosing event to this event; event_id of the first event with that stack.
+--   stack_id              BIGINT           stack_id in stacks: event_id of the first event with the same chain of names, from the outermost enclosing event to the event itself.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step          BOOLEAN          Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
---   is_truncated          BOOLEAN          Whether the event was still running when the recording ended, so its end is that of the recording; NULL if the trace does not state that end.
+--   is_truncated          BOOLEAN          Whether the event was still running when the recording ended, so its end is the end of the recording; NULL if the trace does not state when the recording ended.
 --   python_id             BIGINT           Python id of the frame.
 --   python_parent_id      BIGINT           Recorded Python id of the parent frame.
 --   python_module_id      BIGINT           Number of the module instance.

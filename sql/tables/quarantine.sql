@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW quarantine AS
 --   byte_count   BIGINT [bytes]  Length of the bad span; NULL if unknown.
 --   is_lost      BOOLEAN         Whether the event was lost; false if it was repaired and stored.
 --   argument     VARCHAR         Argument with an unexpected type, whose column is NULL and whose value is in event_args; NULL if the row concerns the whole event.
---   reason       VARCHAR         Description of the problem. Events longer than 16 MB or a million brackets deep are not read.
+--   reason       VARCHAR         Description of the problem. Events longer than 16 MB or nested more than a million brackets deep are not read.
 --   excerpt      VARCHAR         Start of the bad span or of the value.
 SELECT
     x.run,

@@ -1,6 +1,6 @@
--- One row per recording of a rank; a rank has several if they were joined into one run (ingest --join-spans).
+-- One row per recording of a rank; a rank has several if recordings were joined into one run (ingest --join-spans).
 --
--- The time between two recordings belongs to none of them. The event at position p of traceEvents has the event_id
+-- The time between two recordings belongs to neither of them. The event at position p of traceEvents has the event_id
 -- first_event_id + p.
 CREATE OR REPLACE VIEW rank_spans AS
 -- Columns:
@@ -8,14 +8,14 @@ CREATE OR REPLACE VIEW rank_spans AS
 --   rank            INTEGER         Rank of the process.
 --   span            INTEGER         Number of the recording, from 0 in time order.
 --   source          VARCHAR         Path of the trace file.
---   base_time_ns    BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time of the file's zero.
+--   base_time_ns    BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time at which the file's clock is 0.
 --   first_ts        BIGINT [ns]     Time of the first event on the file's own clock.
 --   start_ns        BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
 --   offset_ns       BIGINT [ns]     Start of the recording, relative to the run's first event.
---   dur             BIGINT [ns]     Time from the start of the recording's first event until its last event ends.
+--   dur             BIGINT [ns]     Time from the start of the first event in the recording until its last event ends.
 --   event_count     BIGINT [count]  Number of events in the file.
 --   first_event_id  BIGINT          event_id of the first event in the file.
---   drops_last_step  BOOLEAN         Whether the recording has two or more steps, so analyses exclude its last one by default.
+--   drops_last_step  BOOLEAN         Whether the recording has two or more steps, so analyses exclude its last step by default.
 SELECT
     x.run,
     x.rank,

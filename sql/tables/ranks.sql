@@ -1,7 +1,7 @@
 -- One row per rank: its file, its clock, and what its profiler recorded.
 --
 -- For a rank with several recordings, the file and clock are those of the first recording; rank_spans has all
--- recordings. (run, rank) is the key of a process in every table, whatever its role.
+-- recordings. (run, rank) identifies a process in every table, regardless of its role.
 CREATE OR REPLACE VIEW ranks AS
 -- Columns:
 --   run                   VARCHAR         Run name: one capture of one job.
@@ -10,7 +10,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
 --   role                  VARCHAR         Role of the process in a job with several roles, such as trainer or generator: given when ingesting, stated in distributedInfo, or part of the file names; NULL if there is none.
 --   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, otherwise by rank; NULL without a role.
---   first_rank            INTEGER         Rank in the run of the role's rank 0; not 0 if several roles count their ranks from 0.
+--   first_rank            INTEGER         Rank that the role's rank 0 has in the run; not 0 if several roles count their ranks from 0.
 --   stated_rank           BIGINT          Rank recorded in distributedInfo.
 --   world_size            BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.
 --   backend               VARCHAR         Communication backend.
@@ -23,7 +23,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   profile_memory        BOOLEAN         Whether profile_memory=True was set; NULL if not recorded.
 --   with_flops            BOOLEAN         Whether with_flops=True was set; NULL if not recorded.
 --   with_modules          BOOLEAN         Whether with_modules=True was set; NULL if not recorded.
---   base_time_ns          BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time of the file's zero.
+--   base_time_ns          BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time at which the file's clock is 0.
 --   first_ts              BIGINT [ns]     Time of the first event on the file's own clock.
 --   start_ns              BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
 --   offset_ns             BIGINT [ns]     Start of the rank, relative to the run's first event.
@@ -31,7 +31,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   event_count           BIGINT [count]  Number of events in the rank's files.
 --   drops_last_step       BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   metadata              VARCHAR         All top-level keys of the file except the events, as JSON.
---   missing_columns       VARCHAR         Columns missing from the rank's files because an older version wrote them; NULL until the rank is ingested again.
+--   missing_columns       VARCHAR         Columns missing from the rank's files, which an older version wrote; the columns are NULL until the rank is ingested again.
 --   definitions_changed   BOOLEAN         Whether the rank was ingested with the definitions of an older version, so that ingesting the same traces again rereads them.
 SELECT
     x.run,

@@ -1,4 +1,4 @@
--- One row per run (one capture of one job) with its properties. Queries do not open the files of ranks.
+-- One row per run (one capture of one job) with its properties. Queries of this table do not open the ranks' files.
 --
 -- Tags of the run can supply properties that traces do not record, such as git_sha and framework. Tags take
 -- precedence over traces.
@@ -7,13 +7,13 @@ CREATE OR REPLACE VIEW runs AS
 --   run              VARCHAR         Run name: one capture of one job.
 --   rank_count       BIGINT [count]  Number of ranks in the store.
 --   world_size       BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.
---   start_ns         BIGINT [ns]     Time of the first event of all ranks; Unix time if the traces have a base time.
+--   start_ns         BIGINT [ns]     Time of the first event of any rank; Unix time if the traces have a base time.
 --   dur              BIGINT [ns]     Time from the start of the first event of any rank until the last event of any rank ends; excludes the time between recordings.
 --   event_count      BIGINT [count]  Number of events of all ranks.
 --   drops_last_step  BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   step_count       BIGINT [count]  Number of distinct profiler steps of the host.
---   captured_at      VARCHAR         Time of the first event, UTC: 2026-01-31 23:59:59; NULL if no trace has a base time.
---   ingested_at      VARCHAR         Time at which the last trace of the run was ingested, UTC.
+--   captured_at      VARCHAR         Time of the first event in UTC, such as 2026-01-31 23:59:59; NULL if no trace has a base time.
+--   ingested_at      VARCHAR         Time in UTC at which the last trace of the run was ingested.
 --   device_names     VARCHAR         Device models, separated by commas; NULL if not recorded.
 --   host_count       BIGINT [count]  Number of distinct hosts; NULL if not recorded.
 --   host_name        VARCHAR         Host name of the first rank that records one.
@@ -32,7 +32,7 @@ SELECT
     sum(r.event_count)::BIGINT AS event_count,
     bool_or(r.drops_last_step) AS drops_last_step,
     any_value(s.step_count) AS step_count,
-    -- Larger than any clock that counts from machine start, so it is a Unix time.
+    -- A value above the limit is a Unix time, because no clock that counts from machine start gets so far.
     strftime(make_timestamp(min(CASE WHEN r.start_ns > 500000000000000000 THEN r.start_ns END) // 1000), '%Y-%m-%d %H:%M:%S') AS captured_at,
     strftime(make_timestamp(max(r.ingested_ns) // 1000), '%Y-%m-%d %H:%M:%S') AS ingested_at,
     string_agg(DISTINCT r.device_name, ', ' ORDER BY r.device_name) AS device_names,

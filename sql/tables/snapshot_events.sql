@@ -10,7 +10,7 @@ CREATE OR REPLACE VIEW snapshot_events AS
 --   device             BIGINT           Device number in the process.
 --   stream             BIGINT           Device stream, as torch numbers it; 0 is the default stream.
 --   action             VARCHAR          alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, ….
---   time_ns            BIGINT [ns]      Unix time; NULL in early versions.
+--   time_ns            BIGINT [ns]      Unix time; NULL in early PyTorch versions.
 --   address            BIGINT [1]       Address of the block or segment; NULL for oom.
 --   bytes              BIGINT [bytes]   Size of the block or segment; for oom, the requested size.
 --   device_free_bytes  BIGINT [bytes]   Free memory of the device, as stated by an oom event; NULL for other events.

@@ -11,8 +11,8 @@ CREATE OR REPLACE VIEW snapshot_segments AS
 --   address          BIGINT [1]       Address of the first byte.
 --   bytes            BIGINT [bytes]   Size of the segment.
 --   allocated_bytes  BIGINT [bytes]   Bytes in blocks that tensors use, as counted by the allocator.
---   active_bytes     BIGINT [bytes]   allocated_bytes plus blocks that wait for an event of another stream.
---   requested_bytes  BIGINT [bytes]   Requested size of the allocated blocks, before rounding; NULL in early versions.
+--   active_bytes     BIGINT [bytes]   allocated_bytes plus the bytes of blocks that wait for an event on another stream.
+--   requested_bytes  BIGINT [bytes]   Requested size of the allocated blocks, before rounding; NULL in early PyTorch versions.
 --   block_count      BIGINT [count]   Number of blocks in the segment.
 --   segment_type     VARCHAR          small (blocks up to 1 MiB) or large.
 --   pool_id          VARCHAR          Memory pool: 0,0 is the default pool; others belong to CUDA graphs or the user.

@@ -11,8 +11,8 @@ CREATE OR REPLACE VIEW step_parts AS
 --   span                  INTEGER      Recording of the rank.
 --   step                  BIGINT       Profiler step; NULL for a trace without steps, and for blocks.
 --   is_last               BOOLEAN      Whether this is the rank's last step.
---   is_common             BOOLEAN      Whether the row is a block of the common window, from the first to the last collective found on all ranks.
---   block                 BIGINT       Block number in the run, from 0: a step, or an equal number of collectives if there are no steps; NULL for host steps.
+--   is_common             BOOLEAN      Whether the row is a block of the common window, which extends from the first to the last collective found on all ranks.
+--   block                 BIGINT       Block number in the run, from 0; NULL for host steps. A block is a step or, without steps, an equal share of the collectives.
 --   ts                    BIGINT [ns]  Start of the step on the host, relative to the run's first event.
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
 --   compute_ns            BIGINT [ns]  Time with a computation kernel running.

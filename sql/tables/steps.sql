@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW steps AS
 --   run       VARCHAR      Run name: one capture of one job.
 --   rank      INTEGER      Rank of the process.
 --   step      BIGINT       N of ProfilerStep#N.
---   event_id  BIGINT       Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
+--   event_id  BIGINT       Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
 --   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts        BIGINT [ns]  Start, relative to the run's first event.
 --   dur       BIGINT [ns]  Recorded duration.

@@ -1,4 +1,4 @@
--- Time during which a device ran work that is not in the trace, and time at the start that may be idle or such work.
+-- Time during which a device ran work that is not in the trace, or may have done so at the start of the recording.
 --
 -- The rows are computed once for all ranks of a run and materialized next to the tables. If they are not
 -- materialized, the query computes them. derived.unrecorded_time documents the rules and their evidence. The time is
@@ -12,6 +12,6 @@ CREATE OR REPLACE VIEW unrecorded_time AS
 --   dur           BIGINT [ns]     Length of the interval.
 --   kind          VARCHAR         before: launched before the recording; lost: records of launched kernels are missing; after: still running at the end; undecided: idle or earlier work.
 --   evidence_id   BIGINT          event_id of the operation that waits for earlier work, or of the first launch without a kernel; NULL if undecided.
---   launch_count  BIGINT [count]  Number of consecutive launches without a kernel; NULL for other kinds.
+--   launch_count  BIGINT [count]  Number of consecutive launches without a kernel, for kinds lost and after; NULL for the other kinds.
 SELECT x.*
 FROM derived.unrecorded_time AS x

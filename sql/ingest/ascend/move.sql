@@ -3,14 +3,14 @@
 -- name: device_events
 -- Device activity of an Ascend trace (`trace_view.json`), found by process name because its events have no category.
 --
--- The process "Ascend Hardware" has the tasks of each stream. "HCCL" ("Communication" since 2025) has the
--- collectives, one row each on a thread "Group N Communication". A collective consists of tasks on streams of its own
--- (copies, reductions, notifications). These are the streams with the connection id of a collective, or with a
--- notification, at which no arrow from the host ends. Only the collective counts; its tasks stay in other_events. A
--- trace without collectives has no such streams.
+-- The process "Ascend Hardware" contains the tasks of each stream. The process "HCCL" ("Communication" since 2025)
+-- contains one event per collective, on a thread named "Group N Communication". A collective consists of tasks (copies,
+-- reductions, notifications) on streams of its own. A stream belongs to collectives if no arrow from the host ends on
+-- it, and if it has a notification or a task with the connection id of a collective. Only the collective is moved; its
+-- tasks stay in other_events. A trace without collectives has no such streams.
 --
--- pid: process << 10 | row << 5 | device, as the profiler builds it. The stream of a collective is the one with its
--- connection id.
+-- The profiler sets pid to process << 10 | row << 5 | device. The stream of a collective is the lowest stream that has
+-- a task with the connection id of the collective.
 CREATE OR REPLACE TABLE ascend_device_events AS
 WITH
     names AS (
@@ -64,7 +64,7 @@ WITH
         WHERE e.is_hardware AND e.connection_id IS NOT NULL
         GROUP BY ALL
     ),
-    -- Call of the task queue that submitted the target of an arrow.
+    -- Call of the task queue that submitted the task at the end of an arrow.
     submitted AS (
         SELECT f.pid, f.tid, f.ts, min(TRY_CAST(q.args ->> '$.correlation_id' AS BIGINT)) AS correlation
         FROM staged_flows AS f
@@ -87,8 +87,8 @@ LEFT JOIN submitted AS u ON u.pid = c.pid AND u.tid = c.tid AND u.ts = c.ts;
 -- name: gpu_ops
 -- Ascend's device activity, in the same form as any other vendor's.
 --
--- The category comes from the name: copies, events and notifications between streams; everything else is a kernel. The
--- element count of a collective is taken as recorded.
+-- The name shows whether an operation is a copy, an event or a notification between streams; everything else is a
+-- kernel. The element count of an all-reduce is taken as recorded.
 INSERT INTO staged_gpu_ops BY NAME
 SELECT
     o.event_id,

@@ -1,18 +1,18 @@
 -- Events of host threads in call tree order, and the resulting tree.
 
 -- name: host_events
--- Every event of a host thread, by trace, in the order in which the call tree opens it.
+-- Events of all host threads, by trace and thread, in the order in which the call tree opens them.
 --
--- Ordered per thread by start; equal starts: longer first, then event order. Memory events are leaves: they come last
--- at their instant, so no event that starts at the same instant is nested in them. kind: 0 operator, 1 runtime call,
--- 2 annotation, 3 profiler step, 4 module call, 5 Python frame, 6 memory event. Name hashes identify equal stacks;
--- for this purpose, all profiler steps share one name.
+-- Events of a thread are ordered by start; among equal starts, longer events come first, then event order decides.
+-- Memory events are leaves: they come last at their instant, so no event that starts at the same instant is nested in
+-- them. Values of kind: 0 operator, 1 runtime call, 2 annotation, 3 profiler step, 4 module call, 5 Python frame,
+-- 6 memory event. Name hashes identify equal stacks; for this purpose, all profiler steps share one name.
 CREATE OR REPLACE VIEW host_events AS
 WITH
     spans AS (
         SELECT
             c.pid, c.tid, c.ts, c.dur, c.event_id, 0::TINYINT AS kind, c.name,
-            -- The rule is that of torch's profiler.
+            -- Same rule as in torch's profiler.
             (
                 coalesce(c.fwd_thread_id, 0) > 0 AND NOT starts_with(c.name, 'autograd::engine::')
                 OR c.name = 'torch::autograd::AccumulateGrad'
@@ -49,7 +49,7 @@ ORDER BY t.thread, s.ts, s.dur DESC, s.event_id;
 -- Call tree and profiler step of each host event, in event order. Rows of one kind have the order of their staged
 -- table, which is too wide to be sorted or joined.
 --
--- Each table selects its rows by the kind of host_events.
+-- Each stored table selects its rows by kind (see host_events).
 CREATE OR REPLACE TABLE call_tree AS
 FROM call_tree_rows AS r
 ORDER BY r.event_id;

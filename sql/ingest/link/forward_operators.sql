@@ -1,8 +1,8 @@
 -- Forward operator of each backward operator: one row per operator, in event order.
 --
 -- Operators are joined by the fwdbwd arrows of the trace: an arrow begins at the start of the forward operator and ends
--- at the start of the backward operator. Traces without arrows are joined by autograd's sequence number: the forward
--- operator with that number on the thread that the backward operator names.
+-- at the start of the backward operator. In traces without arrows, operators are joined by autograd's sequence
+-- number: a backward operator belongs to the first forward operator with the same number that started before it.
 CREATE OR REPLACE TABLE forward_operators AS
 WITH
     arrows AS (
@@ -35,7 +35,7 @@ WITH
         FROM pairs AS p
         GROUP BY p.ids.backward
     ),
-    -- Filter before joining: a trace with arrows contributes nothing, so millions of operators are not held in
+    -- Filter before joining: a trace with arrows contributes nothing, so its millions of operators are not held in
     -- memory.
     without_arrows AS (
         SELECT c.event_id, c.ts, c.sequence_number, c.fwd_thread_id

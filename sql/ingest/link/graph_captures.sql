@@ -1,11 +1,11 @@
--- Graph replays, and the launches from which the graphs were captured. Run only if captures are given.
+-- Graph replays, and the launches from which the graphs were captured. Used only if captures are given.
 
 -- name: captured_launches
 -- Launches of each thread between the beginning and the end of a stream capture, in order: the nodes of one graph.
 --
--- Exactly one trace is staged. name is NULL if the recorder writes no name: CUPTI writes none for a launch that only
--- builds a graph. graph_tokens is the size that the annotation around the capture states (vLLM:
--- capture_<tokens>_<mode>). The frame is the innermost frame outside frameworks, compilers and function wrappers.
+-- Exactly one trace is staged. name is NULL if the recorder writes no name, as CUPTI does for launches that only build
+-- a graph. graph_tokens is the size that the annotation around the capture states (vLLM: capture_<tokens>_<mode>). The
+-- frame is the innermost frame outside frameworks, compilers and function wrappers.
 WITH RECURSIVE
     marks AS (
         SELECT
@@ -103,7 +103,7 @@ WITH
         SELECT
             c.event_id AS launch_id, part_of(c.event_id) AS part, c.pid, c.tid, c.ts AS launch_ts, x.event_id, x.ts, x.graph_node_id,
             CASE
-                -- On ROCm, kernels copy and fill.
+                -- On ROCm, copies and fills are kernels.
                 WHEN l.kind = 'memcpy' OR starts_with(x.name, '__amd_rocclr_copyBuffer') THEN '<memcpy>'
                 WHEN l.kind = 'memset' OR starts_with(x.name, '__amd_rocclr_fillBuffer') THEN '<memset>'
                 ELSE x.name

@@ -1,7 +1,7 @@
 -- Rules for kernel names, and the class of each name that a rule matches.
 
 -- name: class_rules
--- Rules that determine the class of a kernel from its name; on equal priority, the user's own file comes first.
+-- Rules that determine the class of a kernel from its name; at equal priority, rules in the user's own file come first.
 CREATE OR REPLACE TABLE class_rules AS
 SELECT
     r.priority,
@@ -15,7 +15,7 @@ SELECT
 FROM read_csv(
     $files,
     header = true,
-    -- The format is given, because detection takes longer than reading these few lines.
+    -- The CSV format is given, because detecting it would take longer than reading the few lines.
     auto_detect = false,
     delim = ',',
     quote = '"',

@@ -1,12 +1,12 @@
--- Host side of device activity: its launch, or the operator with its external id.
+-- Host side of device activity: its launch, or the operator with the same external id.
 
 -- name: launches
 -- Host call of each correlation id with its position in the call tree: one row per trace and id, regardless of the
 -- call's name.
 --
 -- A launch may appear twice (cudaLaunchKernel around cuLaunchKernel, HIP layers): the outermost call, which starts
--- first, counts. One call may launch many kernels (graphs). The position is looked up here because a join of device
--- activity with the whole call tree copies the wide rows instead of the narrow ones.
+-- first, counts. One call may launch many kernels (graphs). The position is looked up here because joining device
+-- activity with the whole call tree would copy wide rows instead of narrow ones.
 CREATE OR REPLACE TABLE launches AS
 WITH
     wanted AS (
@@ -32,7 +32,7 @@ LEFT JOIN call_tree AS t ON t.event_id = c.call.id AND t.kind = 1;
 
 -- name: device_steps
 -- Profiler step of events outside the host call tree: device annotations, and device activity without a launch in the
--- trace. All others have the step of their host event.
+-- trace. All other events have the step of their host event.
 CREATE OR REPLACE TABLE device_steps AS
 WITH
     alone AS (

@@ -1,10 +1,10 @@
--- Clock, steps and end of the recording of each rank, which place its rows in time.
+-- Clock, steps and recording end of each rank, which place its rows in time.
 
 -- name: job
--- One row per trace: run and rank that it is ingested as, and the metadata of the trace.
+-- One row per trace: the run and rank under which it is ingested, and its metadata.
 --
--- part: the trace number in the ids of its events. role: the role that the ingest gives the process; NULL if it gives
--- none. first_rank: rank in the run of the trace's rank 0; not 0 if roles count their ranks separately.
+-- part is the trace number in the event ids. role is the role of the process as given when ingesting; NULL if not
+-- given. first_rank is the rank that the trace's rank 0 has in the run; not 0 if roles count their ranks separately.
 CREATE OR REPLACE TABLE job AS
 WITH
     jobs AS (
@@ -20,11 +20,11 @@ FROM jobs AS j;
 -- name: rank_clock
 -- First and last instant of each rank on the clock of its file [ns], and the end of the recording.
 --
--- The instants are those of complete events, including the profiler's own span, or of all other events if there are no
--- complete ones; NULL without any events. Events that were still running when the window ended were recorded with the
--- end of the window. The recording ends with the profiler's span or with the last start of any event, whichever is
--- later; NULL if the trace does not contain the profiler's span. total_ns is the sum of the durations of all complete
--- events, including nested ones.
+-- Both instants come from complete events, including the profiler's own span. Without complete events, they come from
+-- all other events; without any events, they are NULL. Events that were still running when the window ended were
+-- recorded with the end of the window. The recording ends with the profiler's span or with the last start of any event,
+-- whichever is later; NULL if the trace does not contain the profiler's span. total_ns is the total duration of all
+-- complete events, including nested events.
 CREATE OR REPLACE TABLE rank_clock AS
 WITH
     complete_events AS (
@@ -75,7 +75,7 @@ LEFT JOIN point_events AS p ON p.part = j.part
 LEFT JOIN recording AS r ON r.part = j.part;
 
 -- name: rank_frame
--- One row per rank with everything that places its rows: one join instead of three.
+-- One row per rank with everything that places its rows in time, so that other statements need one join, not three.
 --
 -- start_ns adds baseTimeNanoseconds if the trace has it and is then Unix time. A base time outside 1970 to 2065 is
 -- ignored, but stays in the metadata.
@@ -113,7 +113,7 @@ LEFT JOIN last_step AS s ON s.part = b.part;
 -- name: frames
 -- The frames of all ranks as one list; the frame of part n is at index n + 1.
 --
--- Statements that write in event order take it as $frames, because a join does not guarantee order.
+-- Statements that write in event order take the list as $frames, because a join does not guarantee order.
 SELECT list(
     {
         'run': j.run,
@@ -130,6 +130,6 @@ FROM (SELECT unnest(range(max(r.part) + 1)) AS part FROM rank_frame AS r) AS p
 LEFT JOIN rank_frame AS j ON j.part = p.part;
 
 -- name: frame_of
--- Frame of the trace of an event, from the list of the statement frames.
+-- Frame of an event's trace, looked up in the list that the statement `frames` returns.
 CREATE OR REPLACE MACRO frame_of(frames, id) AS
     (frames::STRUCT(run VARCHAR, rank INTEGER, first_rank INTEGER, first_ts BIGINT, last_step_ts BIGINT, window_end_ts BIGINT, recording_end_ts BIGINT)[])[part_of(id) + 1];

@@ -22,16 +22,16 @@ SELECT
     c.pid,
     c.tid,
     c.name,
-    -- An event belongs to the step that started last before it and has not ended.
+    -- The last step is the step with the latest start, even if an earlier step ends after it.
     c.ts = max(c.ts) OVER (PARTITION BY part_of(c.event_id)) AS is_last
 FROM candidates AS c
 WHERE regexp_matches(c.name, '^ProfilerStep\s*#\s*\d+')
 ORDER BY part_of(c.event_id), c.ts, c.event_id;
 
 -- name: step_windows
--- Profiler steps as non-overlapping windows: an event belongs to the step that started last before it, if that step
--- has not ended. Host events look up their step while the call tree is built; a range join for each table took a
--- tenth of the whole ingestion.
+-- Profiler steps as non-overlapping windows: an event belongs to the most recently started step, if that step has
+-- not ended. Host events look up their step while the call tree is built, because a range join for each table would
+-- take a tenth of the ingestion time.
 CREATE OR REPLACE TABLE step_windows AS
 SELECT
     p.part,

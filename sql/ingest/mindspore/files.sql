@@ -3,7 +3,7 @@
 -- name: raw
 -- One row: the files of one rank of a MindSpore cluster as JSON; NULL if a file does not exist.
 --
--- CSV files are lists of objects: column name ─▶ string.
+-- A CSV file is given as a list of objects: column name ─▶ string.
 CREATE OR REPLACE TABLE mindspore_raw AS
 SELECT
     $step_trace::JSON AS step_trace,
@@ -20,5 +20,5 @@ SELECT
 CREATE OR REPLACE MACRO mindspore_ms_to_ns(ms) AS TRY_CAST(TRY_CAST(ms AS DECIMAL(28, 6)) * 1_000_000 AS BIGINT);
 
 -- name: ticks_to_ns
--- The device counts in steps of 10 ns.
+-- Device ticks of 10 ns, converted to nanoseconds.
 CREATE OR REPLACE MACRO mindspore_ticks_to_ns(ticks) AS TRY_CAST(ticks AS BIGINT) * 10;

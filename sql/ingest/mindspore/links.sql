@@ -1,6 +1,6 @@
 -- One row per link, step and communication operator; operator NULL means all operators of the step.
 --
--- A link is `<source>-<destination>`, then its type ─▶ [ms, KB (1000 bytes), KB/s].
+-- The JSON is nested: `<source>-<destination>` ─▶ link type ─▶ [ms, KB (1000 bytes), KB/s].
 CREATE OR REPLACE TABLE staged_cluster_links AS
 WITH
     rows_of_hccl AS (

@@ -1,4 +1,4 @@
--- One row with the properties of the whole rank; no row if all of these files are missing.
+-- One row with the properties of the whole rank; no row if no file with such properties exists.
 CREATE OR REPLACE TABLE staged_cluster_ranks AS
 SELECT
     w.parallel_mode,

@@ -1,6 +1,6 @@
--- One row per step, and one with step NULL for the mean written by the recorder.
+-- One row per step, and a row with step NULL for the recorder's mean over the steps.
 --
--- Rows of the analysis file have no number: the n-th row is step n, and the last row is the mean.
+-- Rows of the analysis file have no step number: the n-th row is step n, and the last row is the mean.
 CREATE OR REPLACE TABLE staged_cluster_step_traces AS
 WITH
     traced AS (

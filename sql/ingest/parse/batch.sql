@@ -12,10 +12,10 @@ DELETE FROM parsed_events AS p
 WHERE list_contains($parts::BIGINT[], p.chunk >> 32);
 
 -- name: chunk_starts
--- Number of events before each chunk of the batch. $first_event_ids: id of the first event of each trace; $read:
--- chunks read without a statement.
+-- Id of the first event in each chunk of the batch, from the number of events in the chunks before it.
 --
--- The trace number is above the 32 bits of the chunk number.
+-- $first_event_ids has the id of the first event of each trace in the batch, and $read the event counts of chunks that
+-- the compiled reader has read. In a chunk id, the trace number is above the 32 bits of the chunk number.
 CREATE OR REPLACE TABLE chunk_starts AS
 WITH
     counted AS (
@@ -43,10 +43,10 @@ SELECT
 FROM chunks AS c;
 
 -- name: batch_events
--- Events of the current batch with their number: the position in `traceEvents`.
+-- Events of the current batch with their event_id, from the position in `traceEvents`.
 --
--- `chunk_starts(chunk, first_event_id)` counts the events before each chunk. It is computed after parsing, so chunks
--- can be parsed in any order and by any number of threads.
+-- `chunk_starts` has the id of the first event in each chunk. It is computed after parsing, so chunks can be parsed in
+-- any order and by any number of threads.
 CREATE OR REPLACE VIEW batch_events AS
 SELECT s.first_event_id + p.position AS event_id, p.* EXCLUDE (refused_bytes)
 FROM parsed_events AS p

@@ -1,7 +1,7 @@
 -- Convert text chunks to typed events.
 
 -- name: event_target
--- Target table of an event: takes one byte per event, and extracts compare numbers instead of strings.
+-- Target table of an event. An ENUM takes one byte per event, and filters on it compare numbers instead of strings.
 CREATE TYPE event_target AS ENUM (
     'cpu_ops', 'runtime_calls', 'gpu_ops', 'annotations', 'python_calls', 'memory_events', 'flows',
     'counters', 'other_events', 'quarantine', 'refused'
@@ -12,12 +12,12 @@ CREATE TYPE event_target AS ENUM (
 --
 -- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB, is_walked BOOLEAN)` contains comma-separated whole events, as text
 -- and, without a copy, as bytes, because a chunk may not be valid UTF-8. The first row of a rejected chunk returns its
--- bytes; the caller walks it event by event, repairs it and parses it again. A chunk is rejected if it is not valid
--- JSON. Unless it was walked, it is also rejected if an element is not an event, because a list or a whole file in its
--- place hides events.
+-- bytes; the caller walks the chunk event by event, repairs it and parses it again. A chunk is rejected if it is not
+-- valid JSON. Unless the chunk was walked, it is also rejected if an element is not an event, because such an element
+-- (a list or a whole file) may hide events.
 --
 -- Times become exact: JSON decimal microseconds ─▶ DECIMAL ─▶ BIGINT nanoseconds, half rounded up, never through a
--- double. `target` is the only place that decides the table of an event.
+-- double. Only `target` decides which table stores an event.
 WITH
     parsed_chunks AS (
         SELECT
@@ -72,7 +72,7 @@ WITH
             p.is_refused,
             p.refused_bytes,
             unnest(range(coalesce(len(p.events), 1))) AS position,
-            -- The shorter list is padded with NULL: the row of a rejected chunk.
+            -- Unnesting pads the shorter list with NULL, which yields the row of a rejected chunk.
             unnest(p.events) AS e,
             unnest(p.truths) AS is_truth
         FROM origins AS p
@@ -110,8 +110,8 @@ SELECT
     CASE WHEN v.position = 0 THEN v.refused_bytes END AS refused_bytes,
     CASE
         WHEN v.is_refused THEN 'refused'::event_target
-        -- 3e15 us reach to 2065, so the end of any event minus the start of any other fits 64 bits of nanoseconds. No
-        -- profile lasts 9e11 us (ten days), and ten thousand events of that length sum to less than 64 bits.
+        -- 3e15 us is in 2065, so the time between any two events fits into 64 bits of nanoseconds. No profile lasts
+        -- 9e11 us (ten days), and the sum of ten thousand events of this length fits into 64 bits.
         WHEN v.e.ph IS NULL OR abs(v.ts_us) > 3e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
         WHEN v.e.ph = 'X' THEN CASE
             WHEN v.ts_us IS NULL OR v.dur_us IS NULL OR abs(v.dur_us) >= 9e11::DECIMAL(18, 3) THEN 'quarantine'::event_target

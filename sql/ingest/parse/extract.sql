@@ -34,7 +34,7 @@ FROM samples AS s
 LEFT JOIN series AS v ON v.event_id = s.event_id;
 
 -- name: other_events
--- Events of one batch that belong to no other table, complete: nothing is dropped.
+-- Events of one batch that belong to no other table, with all their fields.
 SELECT e.event_id, e.ts, e.dur, e.pid, e.tid, e.name, e.cat, e.ph AS phase, e.id AS flow_id, e.scope, e.args
 FROM batch_events AS e
 WHERE e.target = 'other_events';

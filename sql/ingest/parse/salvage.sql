@@ -25,12 +25,12 @@ DELETE FROM parsed_events AS p
 WHERE p.target = 'refused';
 
 -- name: drop_tried
--- Remove single events that were parsed only as a test; these have a negative chunk number.
+-- Remove single events that were parsed only as a test; such events have a negative chunk number.
 DELETE FROM parsed_events AS p
 WHERE p.chunk < 0;
 
 -- name: add_flaws
--- $flaws: the flaws of a few chunks.
+-- Add the flaws of a few chunks, which $flaws contains.
 INSERT INTO flaws
 WITH
     new AS (

@@ -34,7 +34,7 @@ SELECT
     x.block[3] AS block_z,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args, odd_arguments, grid, block) REPLACE (
         coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
-        -- Lanes of MTIA are not streams: a transfer without a stream argument belongs to no stream.
+        -- MTIA lanes are not streams: a transfer without a stream argument belongs to no stream.
         CASE WHEN lane_is_stream(x.cat) THEN coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) ELSE x.stream END AS stream,
         l.collective AS collective,
         ranks_in_run(x.pg_ranks, frame_of($frames, x.event_id).first_rank) AS pg_ranks,

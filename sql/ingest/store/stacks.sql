@@ -1,4 +1,4 @@
--- Distinct call stacks: chains of names from an outermost event down to the event itself.
+-- Distinct call stacks: chains of names from the outermost event down to the event itself.
 WITH
     firsts AS (
         SELECT t.event_id, t.kind, t.parent_id, t.depth

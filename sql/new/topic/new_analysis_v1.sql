@@ -1,6 +1,6 @@
--- Device time of each kernel, longest first: say here in one sentence what it answers.
+-- Device time of each kernel, longest first: state here in one sentence which question the analysis answers.
 --
--- Say here what is counted and what is not. Concurrent kernels each count; the last profiler step is excluded by
+-- State here what is counted and what is not. Concurrent kernels are all counted; the last profiler step is excluded by
 -- default, because profilers stop in the middle of it.
 --
 -- Title: Device time of each kernel
