@@ -25,8 +25,8 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 --   idle_ns       BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
 --   gap_count     BIGINT [count]  Number of gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns    BIGINT [ns]     Longest time with this cause in one gap.
---   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts    BIGINT [ns]     Start of that time, relative to the run's first event.
+--   longest_step  BIGINT          Step of the gap with the longest time; NULL in a trace without steps.
+--   longest_ts    BIGINT [ns]     Start of the longest time, relative to the run's first event.
 --   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
 --   gap_parts     BIGINT[]        Parts with this cause, once per step; with list_distinct, parts shared by several rows count once.
 WITH

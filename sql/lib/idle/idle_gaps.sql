@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO lib.idle_gaps(
 --   name       VARCHAR      Name of that operation.
 --   ts         BIGINT [ns]  Start of that operation.
 --   launch_id  BIGINT       event_id of the call that launched it; NULL if not in the trace.
---   launch_ts  BIGINT [ns]  Start of that call.
+--   launch_ts  BIGINT [ns]  Start of the launching call.
 --   op_id      BIGINT       event_id of the host operator that launched the operation.
 --   ended      BIGINT [ns]  Start of the gap, when all previous operations on the stream had ended.
 --   previous   STRUCT       event_id and name of the operation that ended last before the gap.

@@ -19,10 +19,10 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   rank_count                 BIGINT [count]  Number of ranks.
 --   step_count                 BIGINT [count]  Number of distinct steps; NULL for traces without steps.
 --   device_name                VARCHAR         Most frequent device model; NULL if not recorded.
---   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps, or of the whole trace without steps.
+--   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps; for traces without steps, mean duration of the whole trace.
 --   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks; NULL without a device.
 --   compute_pct                DOUBLE [%]      Share of recorded step time with a computation kernel running; NULL without a device.
---   exposed_communication_pct  DOUBLE [%]      Share of recorded step time with communication, transferring or waiting, not overlapped by compute.
+--   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in communication (transfer or wait) that is not overlapped by compute.
 --   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
 --   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
 --   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.

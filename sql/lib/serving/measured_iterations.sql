@@ -27,14 +27,14 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   padded_request_count     BIGINT [count]   Number of requests for which the iteration's graph was captured.
 --   padded_tokens            BIGINT [tokens]  Number of tokens for which the iteration's graph was captured, from the annotation around the capture, otherwise padded_request_count if each request has one token.
 --   ts                       BIGINT [ns]      Start on the host, relative to the run's first event.
---   host_ns                  BIGINT [ns]      Length on the host.
+--   host_ns                  BIGINT [ns]      Duration on the host.
 --   device_ts                BIGINT [ns]      Start of the first device operation; NULL if there is none.
 --   device_ns                BIGINT [ns]      Time from device_ts to the end of the last device operation, minus unrecorded_ns.
 --   unrecorded_ns            BIGINT [ns]      Part of the time from device_ts to the end of the last device operation in which the device ran work that is not in the trace.
 --   busy_ns                  BIGINT [ns]      Part of device_ns during which at least one operation of the iteration runs.
 --   busy_pct                 DOUBLE [%]       busy_ns as a share of device_ns.
---   gap_before_ns            BIGINT [ns]      Time from the end of the previous iteration on the device to device_ts, without unrecorded time; negative if they overlap.
---   iteration_ns             BIGINT [ns]      device_ns plus the gap before it, if there is one; for a decode, this is the time per output token.
+--   gap_before_ns            BIGINT [ns]      Time from the end of the previous iteration on the device to device_ts, without unrecorded time; negative if the iterations overlap.
+--   iteration_ns             BIGINT [ns]      device_ns plus gap_before_ns if it is positive; for a decode, this is the time per output token.
 --   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / iteration_ns.
 --   execution                VARCHAR          graph (at least nine of ten operations are in replays), piecewise (some) or eager (none).
 --   graph_count              BIGINT [count]   Number of graph replays.

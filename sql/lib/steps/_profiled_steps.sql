@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib._profiled_steps(
 --   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step; NULL if no backward pass is found.
 --   computation_ns          BIGINT [ns]  Time with a computation kernel running.
 --   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
---   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if they cannot be distinguished.
+--   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if sends cannot be distinguished from receives.
 --   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is NULL.
 --   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is NULL.
 WITH
