@@ -55,7 +55,7 @@ BLOCKING_PARTS = {
 """Column of ``blocking_communication`` ─▶ label and color."""
 
 EXCHANGE_PARTS = {
-    "overlapped_ns": ("overlapped", CLASS_COLORS["computation"]),
+    "overlapped_ns": ("overlapped", CLASS_COLORS["computation+communication"]),
     "exposed_ns": ("exposed", CLASS_COLORS["communication"]),
 }
 """Column of ``expert_parallel`` ─▶ label and color."""

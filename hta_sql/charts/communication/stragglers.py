@@ -27,7 +27,7 @@ from hta_sql.charts.drawing.style import (
     present,
 )
 
-NO_VERDICT = "HTA's rule always names some ranks, so this is not a verdict; for a verdict, see the chart “Stragglers”."
+NO_VERDICT = "HTA's rule always names some ranks, so it gives no verdict; for one, see the chart “Stragglers”."
 
 AMONG_LAST, BEFORE = "among the last", "earlier"
 
