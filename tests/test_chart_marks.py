@@ -207,14 +207,14 @@ def test_what_is_no_verdict_is_not_drawn_as_one(
             "trace_diff",
             "pair",
             {"runs": ["base", "base"]},
-            "Nothing lasts longer or shorter: base against base.",
+            "No duration changed: base against base.",
         ),
         ("memory_bandwidth_summary", "pair", {}, "The traces record no bandwidth of these copies."),
         (
             "cupti_counters_by_operator",
             "hits",
             {},
-            "None of these counters counts floating-point operations.",
+            "No recorded counter counts floating-point operations.",
         ),
         (
             "potential_stragglers",
@@ -227,7 +227,7 @@ def test_what_is_no_verdict_is_not_drawn_as_one(
             "roofline",
             "sequences",
             {},
-            f"No roofline is known for any operator with arithmetic: {render('operator_work.inputs_insufficient')}.",
+            f"No operator with arithmetic has a known roofline: {render('operator_work.inputs_insufficient')}.",
         ),
         (
             "all_to_all_traffic",

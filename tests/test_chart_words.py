@@ -43,7 +43,7 @@ def test_what_is_known_of_no_gpu_has_no_panel() -> None:
     spec = spec_of(gpu_summary(pd.DataFrame([row | known | unknown])))
     heads = [panel["title"]["text"] for panel in spec["hconcat"]]
     assert heads == ["Utilization", "SM efficiency", "Occupancy"]
-    assert "Not known of any GPU: tensor cores, peak memory." in notes(spec)
+    assert "Unknown for every GPU: tensor cores, peak memory." in notes(spec)
 
 
 def test_every_part_of_a_ring_has_its_number() -> None:
@@ -69,7 +69,7 @@ def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
     said = notes(spec)
     assert "as long as its slowest rank" in said
     assert "Balanced: each operation takes the mean" in said
-    assert "Left out: no late rank (there is no straggler)." in said
+    assert "Omitted: no late rank (there is no straggler)." in said
     assert '"as recorded", "replayed"' in json.dumps(spec["vconcat"][0]["layer"][0]["encoding"])
 
 
@@ -88,7 +88,7 @@ def test_launches_are_called_what_they_are() -> None:
         *(["shorter than their call", "others"], ["longer than 50 µs", "up to 50 µs"]),
         ["later than 100 µs", "up to 100 µs"],
     ]
-    assert "0: the kernel starts before its call has ended" in notes(spec)
+    assert "if 0, the kernel starts before its call ends" in notes(spec)
     lows = {row["low"] for rows in spec["datasets"].values() for row in rows}
     assert min(lows) > 20_000
     assert panels[0]["encoding"]["y"]["axis"]["format"] == ",d"
@@ -105,8 +105,8 @@ def test_counters_say_what_is_what() -> None:
     ]
     spec = spec_of(queue_length_series(pd.DataFrame(rows)))
     assert spec["facet"]["row"]["sort"] == [f"rank {rank}, device 2, stream 7" for rank in (0, 1)]
-    assert "0 all the time: rank 0, device 2, stream 9." in notes(spec)
-    assert "a scale of its own" in notes(spec)
+    assert "Always 0: rank 0, device 2, stream 9." in notes(spec)
+    assert "its own scale" in notes(spec)
     still = spec_of(queue_length_series(pd.DataFrame(rows).assign(queue_length=0)))
     assert "The value is always 0." in json.dumps(still)
 
@@ -140,5 +140,5 @@ def test_waits_say_of_which_collectives() -> None:
         for at, kind in enumerate(["all_gather", "all_gather", "all_reduce"])
     ]
     spec = spec_of(collective_waits(pd.DataFrame(rows)))
-    assert "The 3 collectives that ranks meet in: 2 all_gather, 1 all_reduce" in notes(spec)
+    assert "3 collectives of several ranks: 2 all_gather, 1 all_reduce" in notes(spec)
     assert spec["vconcat"][0]["encoding"]["x"]["title"].startswith("Collective")

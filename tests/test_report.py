@@ -157,8 +157,8 @@ def test_rows_that_are_left_out_are_counted(
     """A note states how many rows are shown, how they were selected, and how they are sorted."""
     section = section_of(narrow_page[0].read_text(encoding="utf-8"), "idle_time_breakdown")
     rows = job_store.run("idle_time_breakdown", ranks=[1, 2]).df()
-    said = f"Of {len(rows):,} rows the 3 with the largest values of “Idle” are here; "
-    assert f"{said}they are in the order of “Rank”, then “Device”." in section
+    said = f"The 3 of {len(rows):,} rows with the largest values of “Idle”, "
+    assert f"{said}sorted by “Rank”, then “Device”." in section
     kept = [int(value) for value in re.findall(r'data-v="(\d{5,})"', section)]
     highest = rows.sort_values("idle_ns", ascending=False, kind="stable").head(3)
     assert kept == list(highest.sort_index()["idle_ns"])

@@ -86,7 +86,9 @@ def test_what_is_not_in_the_traces_is_not_nought(
     answered: Callable[..., FirstScreen],
 ) -> None:
     """Without a device in the traces, GPU compute time is not shown as 0 %."""
-    assert "; no GPU is in the traces</h2>" in unescape(overview_markup(answered("host"), set()))
+    assert "; the traces have no GPU activity</h2>" in unescape(
+        overview_markup(answered("host"), set())
+    )
     assert "; GPUs compute " in unescape(overview_markup(answered("alone"), set()))
 
 
@@ -99,7 +101,7 @@ def test_summaries_alone_lead_to_what_they_tell(
     answers = replace(answered("host"), step_accounting=nothing)
     told = overview_markup(answers, {"cluster_step_trace", "links"})
     assert (
-        'have summaries instead of events; for their steps look at <a href="#cluster_step' in told
+        'have summaries instead of events; for their steps, look at <a href="#cluster_step' in told
     )
     assert "Steps need the profiler's schedule." in unescape(overview_markup(answers, set()))
 

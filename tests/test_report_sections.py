@@ -60,19 +60,20 @@ def test_nothing_found_is_told_from_nothing_recorded() -> None:
     assert no_rows(analysis, [NOTHING | {"gpu_op_count": 3}]) == lacks
     there = [NOTHING, NOTHING | {"gpu_op_count": 3, "linked_pct": 100.0}]
     assert (
-        no_rows(analysis, there) == "None found, though there are GPU activity and runtime calls."
+        no_rows(analysis, there)
+        == "None found, although the traces have GPU activity and runtime calls."
     )
 
 
 @pytest.mark.parametrize(
     ("name", "values", "steps", "said"),
     [
-        ("operator_table", {}, 3, "Of the whole capture but its last step."),
-        ("operator_table", {}, 1, "Of the whole capture."),
+        ("operator_table", {}, 3, "Covers the whole capture except its last step."),
+        ("operator_table", {}, 1, "Covers the whole capture."),
         ("operator_table", {"steps": [2]}, 3, ""),
         ("operator_table", {}, 0, ""),
-        ("memory_curve", {}, 3, "Of the whole capture."),
-        ("idle_causes", {}, 3, "Of all steps but the last."),
+        ("memory_curve", {}, 3, "Covers the whole capture."),
+        ("idle_causes", {}, 3, "Covers all steps except the last."),
         ("what_if", {}, 3, ""),
     ],
 )
@@ -89,7 +90,7 @@ def test_what_asks_for_a_value_says_how_to_give_one() -> None:
     said = no_rows(load_library().find("frequent_kernel_sequences"), [NOTHING])
     assert "named like aten::, each of which launches 3 or more kernels and copies" in said
     assert said.endswith(
-        "For another: hta-sql run STORE frequent_kernel_sequences --operator-name … --min-pattern-len …"
+        "To select another: hta-sql run STORE frequent_kernel_sequences --operator-name … --min-pattern-len …"
     )
 
 
@@ -177,12 +178,12 @@ def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
     table = pa.Table.from_pandas(pd.DataFrame(rows | times), preserve_index=False)
     markup = table_markup(TableRows(table, analysis), 2)
     assert re.findall(r"<td>(\w)</td>", markup) == ["y", "z"]
-    said = "Of 4 rows the 2 with the largest values of “Device self” are here; they are in the order of "
+    said = "The 2 of 4 rows with the largest values of “Device self”, sorted by "
     assert f"{said}“Rank”, then “Device self”, largest first." in markup
-    assert "are here" not in table_markup(TableRows(table, analysis), 4)
+    assert "of 4 rows" not in table_markup(TableRows(table, analysis), 4)
     # Without a sort key, the first rows are kept.
     plain = pa.table({"rank": [0, 1, 2], "name": ["x", "y", "z"]})
-    assert "Of 3 rows the first 2 are here." in table_markup(TableRows(plain, None), 2)
+    assert "The first 2 of 3 rows." in table_markup(TableRows(plain, None), 2)
 
 
 def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> None:

@@ -105,7 +105,7 @@ def test_tables_leave_out_what_no_engine_states(tmp_path: Path) -> None:
     table, _, note = one.partition("</table>")
     assert 'data-name="iteration_p50_ns"' in table
     assert 'data-name="phase"' not in table
-    assert "No values (not recorded or not asked for): Phase, " in note
+    assert "No values (not recorded or not requested): Phase, " in note
     assert "KV heads" in roofline
     assert "reason_code" not in roofline
     places = [roofline.index(f"<td>{kind}</td>") for kind in ("all", "gemm", "attention")]

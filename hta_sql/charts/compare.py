@@ -38,9 +38,9 @@ SIDES = {**CHANGE_COLORS, "step": STEP_COLOR}
 
 WORSE, USUAL, UNKNOWN = OUTLIER_COLOR, BLUE, "#999999"
 
-VERDICTS = ("worse", "as before, or better", "too few runs before")
+VERDICTS = ("worse", "as before, or better", "too few earlier runs")
 
-TITLE = "Figures of runs, beside those before"
+TITLE = "Metrics of runs, compared with earlier runs"
 
 FEW_RUNS = 8
 """Maximum number of runs with a tick each."""
@@ -49,13 +49,13 @@ FEW_RUNS = 8
 @figure
 def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """Draw a waterfall from the control's step to the test's, and the significant changes."""
-    title = "Where the difference of a step went"
+    title = "Where the difference in step time comes from"
     if table.empty:
         return nothing(title, "There are no two runs, ranks or steps to compare.")
     step = table[table["level"] == "step"].iloc[0]
     parts = table[(table["level"] == "part") & (table["diff_ns"] != 0)]
     changes = table[(table["level"] == "row") & table["is_change"]].head(top)
-    note = f"{step['test_run']} against {step['control_run']}; means of the steps of all ranks."
+    note = f"{step['test_run']} against {step['control_run']}; mean over the steps of all ranks."
     if parts.empty:
         return nothing(title, f"Nothing changed: {note}")
     size, unit = duration_unit(float(max(step["control_ns"], step["test_ns"])))
@@ -66,7 +66,7 @@ def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         {"lane": "Part", "told": "Time", "noise": "Noise"},
         colors(SIDES, "In the test"),
         y=alt.Y("lane:N", sort=None, title=None),
-        x=alt.X("start:Q", title=f"Time of a step [{unit}]"),
+        x=alt.X("start:Q", title=f"Step time [{unit}]"),
         x2="end:Q",
     ).properties(width=WIDTH)
     panels = [fall] if changes.empty else [fall, _changed(changes)]
@@ -103,7 +103,7 @@ def _whole(step: pd.Series[Any], side: str) -> dict[str, Any]:
 
 
 def _noise_text(noise: float) -> str:
-    return "not known: a side has one step" if pd.isna(noise) else f"± {duration_text(noise)}"
+    return "unknown: one side has only one step" if pd.isna(noise) else f"± {duration_text(noise)}"
 
 
 def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
@@ -127,7 +127,7 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     columns += ["control_count", "test_count", "control_kernel", "test_kernel"]
     base = Chart(data(rows[columns])).encode(y=by_name(rows))
     drawn = base.mark_bar().encode(
-        x=alt.X("diff:Q", title=f"Test less control, of a step [{unit}]"),
+        x=alt.X("diff:Q", title=f"Step time, test - control [{unit}]"),
         color=colors(SIDES, "In the test", field="side"),
         tooltip=tooltips(
             {
@@ -135,15 +135,15 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
                 "verdict": "Change",
                 "told": "Difference",
                 "noise": "Noise",
-                "control_count:,.4~g": "Times in the control",
-                "test_count:,.4~g": "Times in the test",
+                "control_count:,.4~g": "Count in the control",
+                "test_count:,.4~g": "Count in the test",
                 "control_kernel": "Kernel in the control",
                 "test_kernel": "Kernel in the test",
             }
         ),
     )
     spans = base.mark_rule(color="#333333").encode(x=alt.X("least:Q"), x2="most:Q")
-    title = headed("What changed beyond noise", "The thin line is by how much chance may be off.")
+    title = headed("What changed beyond noise", "Thin line: the range of the noise.")
     return alt.layer(drawn, spans, title=title, width=WIDTH)
 
 
@@ -155,7 +155,7 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
     note = f"{runs[0][1]} against {runs[0][0]}." if runs else "There are no two runs to compare."
     rows = table[table["diff_sum_ns"] != 0].head(top)
     if rows.empty:
-        return nothing(title, f"Nothing lasts longer or shorter: {note}")
+        return nothing(title, f"No duration changed: {note}")
     size, unit = duration_unit(float(rows["diff_sum_ns"].abs().max()) if len(rows) else 0)
     names = [
         name if category is None or category != category else f"{name} ({category})"  # noqa: PLR0124 - true for NaN
@@ -178,14 +178,14 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         "control:,.3f": f"Control [{unit}]",
         "test:,.3f": f"Test [{unit}]",
         "diff:+,.3f": f"Difference [{unit}]",
-        "share:+.1%": "of the control",
+        "share:+.1%": "Relative to the control",
         "control_count:,": "Operations in the control",
         "test_count:,": "Operations in the test",
-        "change": "By counts",
+        "change": "Change of counts",
     }
-    x = alt.X("diff:Q", title=f"Test less control [{unit}]")
+    x = alt.X("diff:Q", title=f"Test - control [{unit}]")
     drawn = bars_by_name(rows, x, tooltip, colors(CHANGE_COLORS, "In the test"))
-    heading = headed(title, f"{note} Total durations of all wanted ranks.")
+    heading = headed(title, f"{note} Total durations of all selected ranks.")
     return drawn.properties(title=heading).add_params(zoom("difference"))
 
 
@@ -208,7 +208,7 @@ def side_by_side(
     rows = rows.assign(short=labels(rows[names].astype(str)))
     long = rows.melt(id_vars=[names, "short"], value_vars=sides, var_name="part", value_name="size")
     long = long.rename(columns={names: "lane"})
-    more = f" The {top} that differ most of {len(table):,}." if len(table) > top else ""
+    more = f" The {top} of {len(table):,} that differ most." if len(table) > top else ""
     color = colors(dict(zip(sides, SIDE_COLORS, strict=True)), None)
     tooltip = {"lane": "Operation", "part": "Side", f"size:{format_}": axis}
     beside = alt.YOffset("part:N", sort=sides)
@@ -232,8 +232,8 @@ def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
         for (kpi, job), rows in known.groupby(["kpi", "job"], sort=False)
     ]
     notes = (
-        "Points: runs in the order of their captures; in the color of what stands out where one is worse than what the runs before vary by.",
-        "Line and band: their median, and how far from it is noise.",
+        "Points: runs in order of capture, highlighted if worse than the noise of the earlier runs.",
+        "Line and band: median and noise of the earlier runs.",
     )
     return alt.concat(*panels, columns=2, title=headed(TITLE, *notes))
 
@@ -269,7 +269,7 @@ def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.Facet
         "captured_at": "Captured",
         "git_sha": "Commit",
         "value:,.3f": f"{name} [{unit}]",
-        "median:,.3f": "Median before",
+        "median:,.3f": "Median of earlier runs",
         "difference_pct:+.2f": "Difference [%]",
         "verdict": "Verdict",
     }

@@ -27,7 +27,7 @@ from hta_sql.charts.drawing.style import (
 
 _PANELS = (
     ("kernel_duration", "Kernel duration", "shorter than their call", "others"),
-    ("call_duration", "Duration of the call", "longer than", "up to"),
+    ("call_duration", "Call duration", "longer than", "up to"),
     ("launch_delay", "Delay from call to kernel", "later than", "up to"),
 )
 """Measure, its title, label of its outliers, and label of the other values."""
@@ -63,10 +63,10 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
         rows.append(row.properties(title=subtitled(f"Run {run}")) if run else row)
     count = int(table.loc[table["measure"] == _PANELS[0][0], "launch_count"].sum())
     notes = [
-        "What the host calls on all ranks, and what runs on the GPU for it.",
+        "Launch calls of the host on all ranks, and the GPU operations that they launch.",
         "Kernels shorter than their call keep the GPU waiting for the host.",
-        "Delay: where it is long, kernels wait in a queue that is never empty, as they should; 0: the kernel starts",
-        "before its call has ended.",
+        "Delay: if long, the queue is never empty and kernels wait in it, which is good; if 0, the kernel starts",
+        "before its call ends.",
         *more,
     ]
     return alt.vconcat(*rows, title=headed(f"{count:,} launches", *notes))
@@ -167,7 +167,7 @@ def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
 @figure
 def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw the share of the observed time during which the queue of each stream was full."""
-    title = "Launch queues: time during which they are full"
+    title = "Time during which launch queues are full"
     if not table["full_ns"].any():
         longest = int(table["max_length"].max()) if len(table) else 0
         return nothing(title, f"No queue was full; the longest contained {longest:,} operations.")
@@ -182,7 +182,7 @@ def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         "lane": "Rank / device / stream",
         "share:.2%": "Share",
         "time:,.3f": f"Time [{unit}]",
-        "full_count:": "Changes that leave it full",
+        "full_count:": "Times it became full",
         "max_length:": "Longest queue",
     }
     y = alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%"))
@@ -199,5 +199,5 @@ def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         "Operations waiting",
         "Queue length of each stream",
         color=NEUTRAL_COLOR,
-        unknown="No queue has a length: the launches are not in the traces.",
+        unknown="The queue lengths are unknown: the launches are not in the traces.",
     )

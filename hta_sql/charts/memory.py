@@ -90,7 +90,7 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     known = table[table["allocated_bytes"].notna()]
     if known.empty:
         return nothing(title, "The traces do not contain the total allocated memory.")
-    note = "Area: allocated. Line: reserved by the allocator. Point: the peak of what is allocated."
+    note = "Area: allocated. Line: reserved by the allocator. Point: the peak of allocated memory."
     return _curves(known, title, note)
 
 
@@ -130,7 +130,7 @@ def _flame_of(table: pd.DataFrame, panels: int) -> Any:
     parts = rows["name"].where(rows["name"].isin(IN_SNAPSHOT), "frame")
     rows = rows.assign(shown=rows["size"] / size, part=parts)
     palette = present({"frame": PALE_COLOR, **IN_SNAPSHOT}, rows["part"])
-    tooltip = {"name": "Frame", "shown:,.4~g": f"In use [{unit}]", "share:.2%": "of all"}
+    tooltip = {"name": "Frame", "shown:,.4~g": f"In use [{unit}]", "share:.2%": "Share of all"}
     first = table.iloc[0]
     text = (
         f"{first['moment']} of rank {first['rank']}, device {first['device']}: {size_text(whole)}"
@@ -206,15 +206,15 @@ def _curve(
 def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     """Draw the memory in use at each device's peak, and the fullest device's largest allocators."""
     named = table[table["bytes"] > 0].assign(lane=_lanes(table[table["bytes"] > 0]))
-    title = "What was in use when memory was at its peak"
+    title = "Memory in use at the peak"
     if named.empty:
-        return nothing(title, "Nothing was in use.")
+        return nothing(title, "No memory was in use.")
     before = named["state"].isin(list(AT_PEAK))
     named["part"] = named["state"].where(before, named["category"].fillna("unknown"))
     peaks = named.groupby("lane")["bytes"].sum().sort_values(ascending=False, kind="stable")
     fullest = str(peaks.index[0])
     lanes = list(peaks[peaks >= SMALL * peaks.max()].index[:LANES_SHOWN])
-    notes = ["Categories are told by where a block was allocated and freed."]
+    notes = ["The category of a block follows from where it was allocated and freed."]
     if len(peaks) > len(lanes):
         notes.append(f"The fullest {len(lanes)} of {len(peaks)} devices.")
     return alt.vconcat(
@@ -236,7 +236,7 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
         "lane": "Device",
         "part": "In use",
         "bytes:,": "Bytes",
-        "share:.1%": "of the peak",
+        "share:.1%": "Share of the peak",
         "blocks:,": "Blocks",
     }
     x = alt.X(
@@ -277,11 +277,11 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
         "part": "What",
         "held:,.3f": size_title,
         "blocks:,": "Blocks",
-        "age:,.3f": "Age of the oldest [ms]",
+        "age:,.3f": "Age of the oldest block [ms]",
     }
     x = alt.X("held:Q", title=size_title)
     drawn = bars_by_name(bars, x, tooltip, _part(bars), order=alt.Order("place:Q"))
-    return drawn.properties(height=alt.Step(20), title=subtitled(f"{lane}, by what allocated it"))
+    return drawn.properties(height=alt.Step(20), title=subtitled(f"{lane}, by allocating operator"))
 
 
 @figure
@@ -318,7 +318,7 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
 
     Ranks and devices of a kind are summed; ``top`` applies to each panel.
     """
-    title = "The operators that allocate most"
+    title = "The operators that allocate the most memory"
     known = table[table["operator_name"].notna() & (table["self_allocated_bytes"] > 0)]
     if known.empty:
         return nothing(title, "No operator allocated anything.")
@@ -340,15 +340,15 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
         tooltip = {
             "lane": "Operator",
             "allocated:,.3f": f"Allocated [{unit}]",
-            "kept:,.3f": f"less what it freed [{unit}]",
+            "kept:,.3f": f"Allocated - freed [{unit}]",
             "count:,": "Allocations",
             "call_count:,": "Calls",
         }
-        x = alt.X("allocated:Q", title=f"Allocated by itself [{unit}]")
+        x = alt.X("allocated:Q", title=f"Allocated, without callees [{unit}]")
         bars = bars_by_name(rows, x, tooltip, CLASS_COLORS["memory"])
         zoomed = bars.add_params(zoom(f"allocating_{len(panels)}"))
         panels.append(zoomed.properties(title=subtitled(of_kind)))
-    note = "Sum over all ranks. Of themselves: without what they call. Memory that is used again counts each time."
+    note = "Sum over all ranks, without the operators that they call. Memory that is reused counts each time."
     return alt.vconcat(*panels, title=headed(title, note))
 
 
@@ -361,7 +361,7 @@ def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
         named,
         "value",
         "GB/s",
-        "Bandwidth of each kind of copies",
+        "Bandwidth of each kind of copy",
         CLASS_COLORS["memory"],
     )
 
@@ -374,7 +374,7 @@ def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         named,
         "gbps",
         "Recorded bandwidth [GB/s]",
-        "Bandwidth of each kind of copies",
+        "Bandwidth of each kind of copy",
         color=CLASS_COLORS["memory"],
         unknown="The traces record no bandwidth of these copies.",
     )

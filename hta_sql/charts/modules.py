@@ -23,11 +23,11 @@ def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     Ranks are summed; ``top`` applies to each panel.
     """
     panels = side_panels(table, "path", PASSES, top)
-    title = "Modules that cost most"
+    title = "The most expensive modules"
     if not panels:
         return nothing(title, "No module took any time.")
     notes = (
-        "Sum over all ranks: time in a module and in no module inside of it.",
-        "Backward: of its own operators, and what is computed once more.",
+        "Self time, summed over all ranks: time in a module, without the modules inside it.",
+        "Backward: the backward pass of its operators, including recomputation.",
     )
     return alt.vconcat(*panels, title=headed(title, *notes))

@@ -31,10 +31,10 @@ def critical_path_summary(table: pd.DataFrame, *, percent: bool | None = None) -
         index=["run", "rank"], columns="bound_by", values="path_ns", aggfunc="sum", observed=True
     )
     stack = Stack(
-        title="What the critical path of each rank spends its time in",
+        title="Where the time of the critical path of each rank goes",
         notes=(
-            "The longest chain of operators, kernels and delays that wait for each other. What is not",
-            "on it can become faster without the whole becoming faster.",
+            "The longest chain of operators, kernels and delays that depend on each other. Speeding up",
+            "anything that is not on it does not shorten the step.",
         ),
         legend="Bound by",
         whole="the path",

@@ -24,12 +24,12 @@ PHASES = {
     "decode": "#009E73",
     "speculative": "#56B4E9",
     "idle": IDLE_COLOR,
-    "not known": NORMAL_COLOR,
+    "unknown": NORMAL_COLOR,
 }
 """Phase of an iteration ─▶ color."""
 
 _PANELS = (
-    ("device", "Time on the device"),
+    ("device", "Device time"),
     ("request_count", "Requests"),
     ("context_tokens", "Context [tokens]"),
 )
@@ -45,7 +45,7 @@ def iterations(table: pd.DataFrame) -> alt.TopLevelMixin:
     first = table[(table["run"] == table["run"].iloc[0]) & (table["rank"] == table["rank"].iloc[0])]
     rows = first.head(_MOST)
     size, unit = duration_unit(float(rows["device_ns"].fillna(0).max()))
-    phases = rows["phase"].astype(object).fillna("not known")
+    phases = rows["phase"].astype(object).fillna("unknown")
     rows = rows.assign(phase=phases, device=rows["device_ns"] / size)
     palette = present(PHASES, set(rows["phase"]))
     x = alt.X("iteration:O", title="Iteration", axis=alt.Axis(labelOverlap=True, labelAngle=0))
@@ -71,7 +71,7 @@ def serving_kinds(table: pd.DataFrame) -> alt.TopLevelMixin:
 
     The longest kinds come first.
     """
-    phases = table["phase"].astype(object).fillna("not known")
+    phases = table["phase"].astype(object).fillna("unknown")
     ranks = table.groupby("run")["rank"].nunique()
     rows = table.assign(phase=phases, mean_ns=table["iteration_ns"] / table["run"].map(ranks))
     wide = rows.pivot_table("mean_ns", ["run", "category"], "phase", "sum", fill_value=0)
@@ -80,8 +80,8 @@ def serving_kinds(table: pd.DataFrame) -> alt.TopLevelMixin:
     wide = wide.sort_values(["total", "category"], ascending=[False, True]).reset_index()
     stack = Stack(
         palette=palette,
-        title="What iterations spend device time on",
-        notes=("Mean of an iteration of each phase.",),
+        title="Where the device time of iterations goes",
+        notes=("Mean iteration of each phase.",),
         legend="Phase",
         whole="the category",
         lane="Category",

@@ -35,7 +35,7 @@ FORMATS = ("text", "json", "markdown")
 @click.option(
     "--include-last-profiler-step",
     is_flag=True,
-    help="Include the last profiler step, in the middle of which profilers stop.",
+    help="Include the last profiler step, which is often incomplete.",
 )
 @click.option(
     "--renamed",

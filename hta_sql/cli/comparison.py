@@ -8,7 +8,7 @@ from typing import Any
 
 from hta_sql.exports.changes import Comparison
 from hta_sql.exports.headline import PARTS, signed_time
-from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
+from hta_sql.text import CUT, counted, cut_column, cut_middle, printable, time_text
 
 CHANGES = 15
 """Maximum number of changes in text output; JSON has all of them."""
@@ -94,8 +94,8 @@ def _notes(comparison: Comparison) -> list[str]:
     notes = []
     if step["control_step_count"] != step["test_step_count"]:
         notes.append(
-            f"{step['control_step_count']} steps against {step['test_step_count']}; "
-            "times are those of one step of one rank."
+            f"The control has {counted(step['control_step_count'], 'step')}, the test "
+            f"{step['test_step_count']}; times are means per step and rank."
         )
     return notes
 
@@ -182,7 +182,7 @@ def _kernels(row: dict[str, Any]) -> str:
 def _rest(comparison: Comparison) -> Iterator[str]:
     more = len(comparison.changes) - CHANGES
     if more > 0:
-        yield f"{CUT} and {more} smaller changes: --format json has all."
+        yield f"{CUT} and {counted(more, 'smaller change')}: --format json has all."
 
 
 def _aligned(rows: list[list[str]], width: int) -> Iterator[str]:

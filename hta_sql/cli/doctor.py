@@ -134,7 +134,7 @@ def _match_of(groups: list[dict[str, Any]]) -> str:
     text = f"collectives: {matched:,} of {counted(kernels, 'kernel')} matched across ranks"
     if judged:
         trusted = sum((group["trusted_pct"] or 0) * group["judged_count"] for group in groups)
-        text += f" by {', '.join(sorted(methods))}; the ends of {trusted / judged:.0f} % agree"
+        text += f" by {', '.join(sorted(methods))}; the end times of {trusted / judged:.0f} % agree"
     return text
 
 

@@ -193,4 +193,4 @@ def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:
             message = row["message"].replace("run STORE", f"run {store}")
             click.echo(wrapped(f"\n{number}. {printable(message)}"))
         if len(stuck) > SHOWN:
-            click.echo(f"\nThe table lists {len(stuck) - SHOWN} more.")
+            click.echo(f"\n{len(stuck) - SHOWN} more: hta-sql run {store} hang")

@@ -61,7 +61,7 @@ def _list(store: Path) -> None:
         own = [one for one in found if one.table == name]
         kept = [one for one in own if not one.is_left_out]
         line = f"{name}: {len(kept)} of {counted(runs, 'run')}"
-        line += f", {sum(one.rows for one in kept):,} rows, {_kilobytes(sum(one.bytes for one in kept))}"
+        line += f", {counted(sum(one.rows for one in kept), 'row')}, {_kilobytes(sum(one.bytes for one in kept))}"
         if large := [one.bytes for one in own if one.is_left_out]:
             line += f"; {counted(len(large), 'run')} omitted, up to {_kilobytes(max(large))}"
         click.echo(line)

@@ -196,7 +196,7 @@ roles_option = click.option(
     metavar="ROLE,ROLE",
     callback=_run_names,
     show_default="all",
-    help="Only ranks with these roles (trainer, rollout, ...), as if nothing else was ingested.",
+    help="Only ranks with these roles (trainer, rollout, ...), as if no other rank was ingested.",
 )
 
 

@@ -36,7 +36,7 @@ def publish(store: Path, expect: int | None, *, materialize: bool) -> None:
     if report is None:
         return
     for failure in report.failures:
-        note(f"warning: could not be read: {failure}")
+        note(f"warning: a trace could not be read: {failure}")
     if report.missing:
         few = ", ".join(report.missing[:20])
         note(f"warning: {counted(len(report.missing), 'shard')} missing: {few}")

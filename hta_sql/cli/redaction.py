@@ -22,7 +22,7 @@ def show_preview(redact: Redactor) -> None:
         for name in seen.kept_examples:
             click.echo(f"    kept      {_short(name)}")
         for name, new in seen.replaced_examples:
-            click.echo(f"    replaced  {_short(name)} ─▶ {_short(new) or '(left out)'}")
+            click.echo(f"    replaced  {_short(name)} ─▶ {_short(new) or '(removed)'}")
 
 
 def print_redaction(redact: Redactor, *, has_key: bool) -> None:

@@ -29,7 +29,7 @@ def repair(ctx: click.Context, *, store: Path, deep: bool) -> None:
         done = repair_store(str(store), deep=deep)
     show_faults(done.faults)
     for run, rank in done.read_again:
-        note(f"Read run {run} rank {rank} again.")
+        note(f"Re-read rank {rank} of run {run}.")
     for (run, rank), why in done.aside.items():
         note(f"warning: run {run} is quarantined: rank {rank} is damaged, and {why}")
     if not done.faults and not done.read_again and not done.aside:

@@ -124,7 +124,7 @@ def _line(row: Row, kinds: list[Row]) -> str:
     ]
     if row["iteration_p50_ns"] is None:
         return printable(f"{said[0]}; their device operations are unknown.")
-    per_token = " a token of each request" if row["phase"] == "decode" else " an iteration"
+    per_token = " per output token" if row["phase"] == "decode" else " per iteration"
     said.append(f"{time_text(row['iteration_p50_ns'])}{per_token}")
     if row["iteration_count"] > 1:
         said[-1] += f" (p99 {time_text(row['iteration_p99_ns'])})"
@@ -150,8 +150,8 @@ def _exchange_line(parts: list[Row]) -> str:
     roles = ", ".join(f"{role} {time_text(ns)}" for role, ns in sums.items())
     first = parts[0]
     said = (
-        f"{first['run']} rank {first['rank']}: {first['comm_library']} exchanges tokens of experts for "
-        f"{time_text(total)} ({roles}); {100 * (total - exposed) / max(total, 1):.1f} % of it under computation"
+        f"{first['run']} rank {first['rank']}: {first['comm_library']} expert exchanges take "
+        f"{time_text(total)} ({roles}); {100 * (total - exposed) / max(total, 1):.1f} % of it overlapped by computation"
     )
     waits = [row["wait_ns"] for row in parts]
     if None not in waits:

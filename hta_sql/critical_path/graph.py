@@ -270,8 +270,8 @@ class CPGraph:
         """
         if not times_faster > 0 or (name is None and kernel_class is None):
             raise ParameterError(
-                "what_if needs a positive factor, and part of an event name, a kernel class, or "
-                f"both, not {times_faster!r}, name={name!r}, kernel_class={kernel_class!r}."
+                "what_if needs a positive factor, and a part of an event name, a kernel class, or both; got "
+                f"{times_faster!r}, name={name!r}, kernel_class={kernel_class!r}."
             )
         chosen = self._events_like(name, kernel_class)
         edges = self.edges

@@ -108,7 +108,7 @@ def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row 
     if not step["diff_ns"]:
         return ""
     if not same_way or step["verdict"] in ("unchanged", "within noise"):
-        return "Nothing in it changed beyond noise in that direction."
+        return "No part of the step changed beyond noise in that direction."
     return f"Most of it: {_row_text(same_way[0])}, not statistically significant."
 
 
@@ -188,7 +188,7 @@ def _trust(step: Row) -> str:
         faster = "slower" if step["diff_ns"] > 0 else "faster"
         few = min(_step_counts(step))
         ending = (
-            f": {sides[1] / sides[0]:.1f} x {faster}; {few} steps a side are too few for a test"
+            f": {sides[1] / sides[0]:.1f} x {faster}; {few} steps per side are too few for a test"
         )
     elif step["is_change"]:
         ending = f", beyond noise {within}"

@@ -58,7 +58,8 @@ def number_dumps(found: list[TraceFile]) -> list[TraceFile]:
     numbered = [replace(file, capture=folders.index(folder_of(file.path))) for file in found]
     log.warning(
         "Ranks have different numbers of dumps, so the dumps of each folder become a separate run "
-        "(NAME, NAME-capture2, ...): %s. If the folders are roles of one job: --role ROLE=FOLDER.",
+        "(NAME, NAME-capture2, ...): %s. If each folder holds one role of the same job, pass "
+        "--role ROLE=FOLDER.",
         ", ".join(folders),
     )
     return sorted(numbered, key=lambda file: (file.capture, file.rank))

@@ -99,7 +99,9 @@ def _check_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
         )
     if beyond:
         log.warning(
-            "Ranks beyond the world size of %d: %s.", size, _names(file.path for file in beyond)
+            "Ranks beyond the world size of %d: %s. They may belong to another job.",
+            size,
+            _names(file.path for file in beyond),
         )
     missing = missing_rank_spans(ranks, size)
     if missing and all_wanted:

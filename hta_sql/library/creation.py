@@ -279,16 +279,16 @@ def _comment(
 ANALYSES = {
     "name": ("VARCHAR", "Name without version: a view with the defaults, and a macro."),
     "version": ("INTEGER", "Version; name_v1 is its macro."),
-    "is_default": ("BOOLEAN", "What the name without version means."),
+    "is_default": ("BOOLEAN", "Whether the name without version stands for this version."),
     "status": ("VARCHAR", "stable or experimental."),
-    "since": ("VARCHAR", "First version of hta_sql that has it."),
-    "topic": ("VARCHAR", "What it is about: communication, kernels, memory ..."),
-    "title": ("VARCHAR", "Its title, in plain words."),
-    "summary": ("VARCHAR", "What it answers, in a sentence."),
+    "since": ("VARCHAR", "First version of hta_sql with this analysis."),
+    "topic": ("VARCHAR", "Topic: communication, kernels, memory ..."),
+    "title": ("VARCHAR", "Title."),
+    "summary": ("VARCHAR", "Result, in one sentence."),
     "parameters": ("VARCHAR", "Parameters of the macro, with types and defaults."),
     "columns": ("VARCHAR", "Columns of the result, in order."),
-    "needs": ("VARCHAR", "What a trace has to hold; NULL means nothing special."),
-    "reference": ("VARCHAR", "What answers the same question elsewhere."),
+    "needs": ("VARCHAR", "Data that a trace must contain; NULL if nothing special."),
+    "reference": ("VARCHAR", "Equivalent in other tools."),
 }
 """Column of the view ``analyses`` ─▶ type and description."""
 
@@ -316,5 +316,7 @@ def _create_list_of_analyses(con: duckdb.DuckDBPyConnection, library: Library) -
     columns = {name: kind for name, (kind, _) in ANALYSES.items()}
     con.execute(sqltext.values_view("analyses", columns, rows))
     docs = {name: doc for name, (_, doc) in ANALYSES.items()}
-    for statement in sqltext.comments("VIEW", "analyses", "The analyses, a row a version.", docs):
+    for statement in sqltext.comments(
+        "VIEW", "analyses", "All analyses, one row per version.", docs
+    ):
         con.execute(statement)

@@ -73,12 +73,12 @@ def _costs_of_run(run: str, costs: list[dict[str, Any]]) -> tuple[str, list[dict
 
 def _statement(row: dict[str, Any]) -> dict[str, Any]:
     share = row["cost_pct"]
-    number = f"{time_text(row['cost_ns'])} in all"
+    number = f"{time_text(row['cost_ns'])} in total"
     if row["event_count"] is not None:
-        what = "launches" if row["cost"] == "kernel" else "gaps"
-        number += f" in {row['event_count']:,} {what}"
+        one, more = ("launch", "launches") if row["cost"] == "kernel" else ("gap", "gaps")
+        number += f" in {row['event_count']:,} {one if row['event_count'] == 1 else more}"
     if row["worst_rank_ns"] != row["cost_ns"]:
-        where = "longest is rank" if row["cost"] == "exposed_wait" else "most on rank"
+        where = "longest on rank" if row["cost"] == "exposed_wait" else "most on rank"
         number += f"; {where} {row['worst_rank']}: {time_text(row['worst_rank_ns'])}"
         if row["worst_rank_pct"] is not None:
             number += f", {row['worst_rank_pct']:.1f} % of its time"
@@ -123,6 +123,6 @@ def _grouped(found: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         if others:
             ranks = rank_spans(row["rank"] for row in others)
             text += (
-                f" The same on rank{'s' if len(others) > 1 else ''} {ranks}, with other numbers."
+                f" Also on rank{'s' if len(others) > 1 else ''} {ranks}, with different numbers."
             )
         yield severity, f"{text} {first['limits']} {first['remedy']}"

@@ -76,13 +76,13 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
 
 def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
     """Explain why steps are missing, and link to sections about what the files contain instead."""
-    where = [f"for {what} look at {name}" for name, what in SUMMARIZED.items() if name in sections]
+    where = [f"for {what}, look at {name}" for name, what in SUMMARIZED.items() if name in sections]
     if where:
         text = "; ".join(("The ranks have summaries instead of events", *where))
         return render("lead", text=linked(text, sections))
     recorded = [f"{what}: look at {name}" for name, what in RECORDED.items() if name in sections]
     if recorded:
-        text = f"No step is in these files, but there are {'; '.join(recorded)}"
+        text = f"These files have no profiler steps, but {'; '.join(recorded)}"
         return render("lead", text=linked(text, sections))
     return missing(no_rows(analysis_of(first.step_accounting)))
 
@@ -91,7 +91,7 @@ def _served(serving: Serving | None, *, is_alone: bool) -> list[str]:
     """Return the sentences about a serving run; a single run's lead is at the top instead."""
     if serving is None:
         return []
-    of_rank = f" Figures are those of rank {serving.rank}." if serving.rank is not None else ""
+    of_rank = f" These numbers are for rank {serving.rank}." if serving.rank is not None else ""
     lead = "" if is_alone else f"{serving.lead}. "
     return [f"{lead}{serving.bound}{of_rank}", *serving.others]
 
@@ -110,9 +110,9 @@ def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
         step = whole["step_ns"]
         what = f"{'A step' if _has_steps(rows) else 'The capture'} takes"
         what = f"{cut_middle(run, 40)}:" if several else what
-        share = "; no GPU is in the traces"
+        share = "; the traces have no GPU activity"
         if run in with_gpus:
-            share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
+            share = f"; GPUs compute for {whole['compute_ns'] / step:.0%} of it" if step else ""
         durations.append(f"{what} {duration_text(step)}{'' if several else share}")
     if not several:
         return durations[0].replace("%", " %")

@@ -61,10 +61,10 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
         return f"{_NOTHING}{rest[:1].upper()}{rest[1:]}." if rest else "Nothing to report."
     counts = [_COUNTS.get(part) for part in re.split(", | and ", first)]
     if all(count and any(row[count] for row in health) for count in counts):
-        return f"None found, though there are {first}."
+        return f"None found, although the traces have {first}."
     parameters = [name for name, *_ in _DEFAULT.findall(needs)]
     needs = _DEFAULT.sub(r"\3\2", needs)
-    other = f" For another: {_command(analysis, parameters)}" if parameters else ""
+    other = f" To select another: {_command(analysis, parameters)}" if parameters else ""
     return f"{_NOTHING}Needs: {needs}.{other}"
 
 

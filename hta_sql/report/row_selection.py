@@ -50,11 +50,9 @@ def kept_text(
     if shown == total:
         return []
     if column:
-        which = (
-            f"Of {total:,} rows the {shown:,} with the largest values of “{words[column]}” are here"
-        )
+        which = f"The {shown:,} of {total:,} rows with the largest values of “{words[column]}”"
     else:
-        which = f"Of {total:,} rows the first {shown:,} are here"
+        which = f"The first {shown:,} of {total:,} rows"
     terms = [f"“{words[t.name]}”{', largest first' * t.falls}" for t in order[:_NAMED]]
-    ordered = f"; they are in the order of {', then '.join(terms)}" if terms else ""
-    return [f"{which}{ordered}. The SQL below gives all of them."]
+    ordered = f", sorted by {', then '.join(terms)}" if terms else ""
+    return [f"{which}{ordered}. The SQL below returns all rows."]

@@ -28,5 +28,5 @@ def scope_of(
     leaves_out = most >= _ENOUGH and "include_last_profiler_step" in about
     leaves_out &= "including the last one" not in about["steps"]
     if "outside steps" in about["steps"]:
-        return f"Of the whole capture{' but its last step' * leaves_out}."
-    return f"Of all steps{' but the last' * leaves_out}."
+        return f"Covers the whole capture{' except its last step' * leaves_out}."
+    return f"Covers all steps{' except the last' * leaves_out}."

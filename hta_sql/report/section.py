@@ -106,7 +106,7 @@ def _spec(result: Result) -> dict[str, Any] | str:
             return spec_of(result.chart())
     except Exception as error:  # a failing chart must not affect the rest of the page
         if not isinstance(error, HtaSqlError):
-            log.exception("A chart failed.")
+            log.exception("A chart could not be drawn.")
         return f"The chart could not be drawn: {error}"
 
 

@@ -65,7 +65,7 @@ def serving_of(first: FirstScreen, run: str) -> Serving | None:
     unnamed = (
         ""
         if main["phase"]
-        else " Nothing names the phase: iterations are replays of the largest graph."
+        else " The trace names no phase: iterations are replays of the largest graph."
     )
     return Serving(
         printable(pace_sentence(main)),
@@ -87,7 +87,7 @@ def _of_phase(kinds: list[Row], phase: Row) -> list[Row]:
 
 def _tiles(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (label, value) of the key figures, most important first."""
-    what = "time per output token" if row["phase"] == "decode" else "an iteration"
+    what = "time per output token" if row["phase"] == "decode" else "time per iteration"
     if row["iteration_count"] > 1:
         what += f", p99 {duration_text(row['iteration_p99_ns'])}"
     yield what, duration_text(row["iteration_p50_ns"])
@@ -95,7 +95,7 @@ def _tiles(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield unit, rate
     yield "GPU busy in iterations", f"{row['busy_pct']:.1f} %"
     if row["gap_p50_ns"] is not None:
-        yield "between iterations", duration_text(row["gap_p50_ns"])
+        yield "time between iterations", duration_text(row["gap_p50_ns"])
     if row["mean_request_count"] is not None:
-        yield "requests an iteration", f"{row['mean_request_count']:,.1f}"
+        yield "requests per iteration", f"{row['mean_request_count']:,.1f}"
     yield "iterations that replay graphs", f"{row['graph_pct']:.0f} %"

@@ -140,14 +140,14 @@ def _without_equal(
         elif not (name.removesuffix("_count") in set(names) - {name} and texts == ["1"]):
             # A row about a step need not state that it counts one step.
             said.append(f"{words}: {cut_middle(texts[0], FOLDED)}")
-    lines = [f"The same in these rows: {'; '.join(said)}."] if said else []
+    lines = [f"The same in all of these rows: {'; '.join(said)}."] if said else []
     lines += _unknown_text(unknown)
     return table, [" ".join(lines)] if lines else []
 
 
 def _unknown_text(words: Sequence[str]) -> list[str]:
     """Return the note on columns without any value."""
-    return [f"No values (not recorded or not asked for): {', '.join(words)}."] if words else []
+    return [f"No values (not recorded or not requested): {', '.join(words)}."] if words else []
 
 
 def _without_single_run(table: pa.Table) -> pa.Table:

@@ -52,7 +52,7 @@ def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
         yield ", ".join(software)
     steps = max((row["step_count"] for row in health), default=0)
     if steps and kpi and kpi["step_count"]:
-        last = ", the last is left out" if kpi["step_count"] < steps else ""
+        last = ", without the last one" if kpi["step_count"] < steps else ""
         yield f"{kpi['step_count']:,} of {counted(steps, 'step')}{last}"
     elif not steps:
         yield "no profiler steps"
@@ -99,7 +99,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
     steps = [row["step_ns"] for row in rows if row["step"] is not None]
     ends = [duration_text(end) for end in (min(steps), max(steps))] if steps else []
     spread = f", {ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ""
-    yield f"{'a step' if steps else 'the capture'}{spread}", duration_text(step)
+    yield f"{'step time' if steps else 'capture time'}{spread}", duration_text(step)
     if kpi["compute_pct"] is not None:
         yield "computing", _percent(kpi["compute_pct"])
     if kpi["mfu_pct"] is not None:
@@ -112,7 +112,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         of = f", {_percent(share)} of the device" if share is not None else ""
         yield f"peak memory{of}", size_text(kpi["peak_memory_bytes"])
     if kpi["launch_bound_pct"] is not None:
-        yield "idle, host late", _percent(kpi["launch_bound_pct"])
+        yield "launch-bound", _percent(kpi["launch_bound_pct"])
     if kpi["exposed_communication_pct"]:
         yield "exposed communication", _percent(kpi["exposed_communication_pct"])
     if kpi["idle_pct"] is not None:

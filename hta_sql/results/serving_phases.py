@@ -95,7 +95,7 @@ def roof_sentence(row: Row) -> str:
         )
     if row["max_roofline_ns"] is None:
         return f"Time at the roofline unknown: {row['reason']}." if row["reason"] else ""
-    what = "a token" if row["phase"] == "decode" else "an iteration"
+    what = "per token" if row["phase"] == "decode" else "per iteration"
     most = "" if row["roofline_ns"] is not None else "at most "
     taken = row["device_ns"] * row["covered_pct"] / 100
     rest = (
@@ -104,6 +104,6 @@ def roof_sentence(row: Row) -> str:
         else ""
     )
     return (
-        f"Kernels of known work ({row['covered_pct']:.0f} % of kernel time) take {time_text(taken)} {what}; at the "
+        f"Kernels with known work ({row['covered_pct']:.0f} % of kernel time) take {time_text(taken)} {what}; at the "
         f"roofline {most}{time_text(row['max_roofline_ns'])}, of which memory {time_text(row['max_memory_ns'])}.{rest}"
     )

@@ -346,7 +346,7 @@ class TraceReader:
     def _add_metadata(self, text: bytes, where: str) -> None:
         keys = read_keys(text)
         self.metadata.update(keys.values)
-        where = f"the {where} beside traceEvents"
+        where = f"the {where} next to traceEvents"
         if keys.problem:
             self._note(text, f"{where}: {keys.problem}")
         elif keys.repairs:

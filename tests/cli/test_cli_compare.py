@@ -126,7 +126,7 @@ def test_compare_takes_two_stores_and_their_only_runs(
     chart = tmp_path / "diff.html"
     drawn = cli("compare", f"{runs}:base", store, "--chart", chart)
     assert (drawn.code, drawn.out) == (0, "")
-    assert "Where the difference of a step went" in chart.read_text(encoding="utf-8")
+    assert "Where the difference in step time comes from" in chart.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

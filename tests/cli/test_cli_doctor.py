@@ -64,6 +64,8 @@ def test_how_much_is_matched_across_ranks(cli: Cli, tmp_path: Path) -> None:
     traces = Path(__file__).parents[1] / "traces"
     paths = {rank: str(traces / f"waits_{rank}.json") for rank in (0, 1)}
     ingest_only(paths, tmp_path / "job.store")
-    said = "  collectives: 6 of 6 kernels matched across ranks by seq; the ends of 100 % agree\n"
+    said = (
+        "  collectives: 6 of 6 kernels matched across ranks by seq; the end times of 100 % agree\n"
+    )
     assert said in cli("doctor", tmp_path / "job.store").out
     assert "matched" not in cli("doctor", paths[0]).out

@@ -94,7 +94,7 @@ def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) 
     assert done.code == 3
     case = ET.fromstring(done.out).find("testsuite/testcase/error")  # noqa: S314 - ours
     assert case is not None
-    assert case.get("message") == "1 samples, but 3 are required"
+    assert case.get("message") == "only 1 sample; 3 are required"
 
 
 def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) -> None:

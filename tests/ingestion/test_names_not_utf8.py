@@ -97,7 +97,7 @@ def test_a_damaged_rank_with_such_a_name_is_read_again(
     for file in read_manifest(store).entries[0].files.values():
         (store / file["path"]).unlink()
     assert main(["repair", str(store)]) == 0
-    assert "Read run job rank 0 again." in capsys.readouterr().err
+    assert "Re-read rank 0 of run job." in capsys.readouterr().err
     assert main(["verify", str(store)]) == 0
 
 

@@ -86,7 +86,7 @@ JOINED = {
     "a list of files": (
         b"[" + file_of(A) + b", " + file_of(B) + b"]",
         NAMES_A + NAMES_B,
-        [OTHER_FILE, GARBAGE, "the trailer beside traceEvents"],
+        [OTHER_FILE, GARBAGE, "the trailer next to traceEvents"],
     ),
     "the list is a list in a list": (
         HEAD + b"[" + b", ".join(A) + b"]" + END,

@@ -53,7 +53,7 @@ def expert_load(rows: Rows) -> Expected:
 
 def blocking_communication(rows: Rows) -> Expected:
     """Expect blocking, coincident and unknown time, as shares and as times."""
-    parts = {"blocking": "blocking", "coincident": "coincident", "not known": "unknown"}
+    parts = {"blocking": "blocking", "coincident": "coincident", "unknown": "unknown"}
     values = {drawn: column(rows, f"exposed_{part}_ns", US) for drawn, part in parts.items()}
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
@@ -63,7 +63,7 @@ def expert_parallel(rows: Rows) -> Expected:
     bars = by(rows, "rank", "comm_role").values()
     values = {
         drawn: sorted(total(bar, name) / US for bar in bars)
-        for drawn, name in {"under computation": "overlapped_ns", "exposed": "exposed_ns"}.items()
+        for drawn, name in {"overlapped": "overlapped_ns", "exposed": "exposed_ns"}.items()
     }
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
@@ -123,7 +123,7 @@ def cluster_step_trace(rows: Rows) -> Expected:
             ("iteration interval", "forward and backward", "tail"), parts, strict=True
         )
     }
-    told["not told apart"] = [
+    told["not separable"] = [
         (row["total_ns"] - sum(row[part] or 0 for part in parts)) / US for row in rows
     ]
     return {words: sorted(values) for words, values in told.items()}, {"rect": 2 * len(told)}

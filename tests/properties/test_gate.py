@@ -170,7 +170,8 @@ def test_one_rank_more(many: TraceStore) -> None:
     told = gated(many, "more_ranks", COMPUTE, each, allow_not_comparable=True)
     assert told.verdict == "passed"
     assert (
-        told.verdicts[1].message == "20 of 30 values; not judged, since the baseline has none: 10"
+        told.verdicts[1].message
+        == "20 of 30 values; 10 not judged, because the baseline does not have them"
     )
 
 

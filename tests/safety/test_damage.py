@@ -102,7 +102,7 @@ def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path,
     assert "(run first rank 1): its checksum does not match the manifest" in done.out
     assert f"hta-sql repair {store}" in done.err
     done = cli("repair", store)
-    assert (done.code, "Read run first rank 1 again." in done.err) == (0, True)
+    assert (done.code, "Re-read rank 1 of run first." in done.err) == (0, True)
     assert answers(store) == made[2]
     assert cli("verify", store).code == 0
 

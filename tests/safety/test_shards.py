@@ -139,7 +139,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
         hta_sql.ingest_shard(traces, store, shard=(1, 1), strict=True)
     done = cli("publish", store)
     assert done.code == 0
-    assert "warning: could not be read: " in done.err
+    assert "warning: a trace could not be read: " in done.err
     assert "rank2.json" in done.err
     assert "Published 1 shard; 4 ranks in the store." in done.err
 

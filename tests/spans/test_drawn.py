@@ -30,7 +30,7 @@ def test_recordings_are_drawn_one_behind_the_other(
     rows = [row for part in chart["datasets"].values() for row in part]
     times = [row[column] for row in rows for column in columns if column in row]
     assert 200 < max(times) <= 400
-    assert "the time between them is left out" in json.dumps(chart["title"])
+    assert "without the time between them" in json.dumps(chart["title"])
     # A single recording leaves nothing out.
     single = draw(joined.run(name, steps=[1], **given)) if name != "utilization_over_time" else None
-    assert single is None or "left out" not in json.dumps(single.to_dict()["title"])
+    assert single is None or "without the time" not in json.dumps(single.to_dict()["title"])

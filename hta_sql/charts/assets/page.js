@@ -34,7 +34,7 @@
     try {
       const [spec, size] = read(place);
       if (place.told.before && !place.told.after) {
-        place.textContent = "Nothing here of the rank and step chosen.";
+        place.textContent = "No data for the selected rank and step.";
       } else {
         // What a plot leaves of the page is known once it is drawn; titles may need a second look.
         for (let pass = 0; pass < 3; pass++) {
@@ -266,7 +266,7 @@
     const whose = choice.rank === null ? "all ranks" : `rank ${choice.rank}`;
     const which = choice.step === null ? "all steps" : `step ${choice.step}`;
     box.querySelector(".of").textContent = of.length
-      ? `Mean of ${whose}, ${which}: ${time(step)}. Transfer, wait for other ranks and copies: while nothing computes.`
+      ? `Mean of ${whose}, ${which}: ${time(step)}. Transfers, waits for other ranks and copies count only if not overlapped by computation.`
       : `No step of ${whose}, ${which}.`;
   };
 

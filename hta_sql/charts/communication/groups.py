@@ -39,6 +39,7 @@ from hta_sql.charts.drawing.style import (
     size_unit,
     subtitled,
 )
+from hta_sql.text import counted
 
 CELLS = 64
 """Maximum number of rows and columns of a matrix; with more ranks, neighboring ranks share one."""
@@ -49,12 +50,12 @@ SIDE = 420
 BLOCKING_PARTS = {
     "exposed_blocking_ns": ("blocking", CLASS_COLORS["communication"]),
     "exposed_coincident_ns": ("coincident", SKY_BLUE),
-    "exposed_unknown_ns": ("not known", UNKNOWN_COLOR),
+    "exposed_unknown_ns": ("unknown", UNKNOWN_COLOR),
 }
 """Column of ``blocking_communication`` ─▶ label and color."""
 
 EXCHANGE_PARTS = {
-    "overlapped_ns": ("under computation", CLASS_COLORS["computation"]),
+    "overlapped_ns": ("overlapped", CLASS_COLORS["computation+communication"]),
     "exposed_ns": ("exposed", CLASS_COLORS["communication"]),
 }
 """Column of ``expert_parallel`` ─▶ label and color."""
@@ -62,7 +63,7 @@ EXCHANGE_PARTS = {
 RANK_PARTS = {
     "communication_ns": ("communication", CLASS_COLORS["communication"]),
     "wait_ns": ("wait", WAIT_COLOR),
-    "unmatched_ns": ("not matched", UNKNOWN_COLOR),
+    "unmatched_ns": ("unmatched", UNKNOWN_COLOR),
 }
 """Column of ``communication_by_rank`` ─▶ label and color."""
 
@@ -123,8 +124,8 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
         palette=shown,
         title=title,
         notes=(
-            "Sum over the host's steps of each rank, while nothing computes; several groups: more than one at once.",
-            "Wait: for other ranks. Transfer: all have come, or waiting is not known.",
+            "Sum over the host's steps of each rank, without time overlapped by computation. Several groups: more than one at once.",
+            "Wait: until all ranks of the group have arrived. Transfer: after that, or if the wait is unknown.",
         ),
         legend="Group",
         whole="exposed communication",
@@ -165,7 +166,7 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
 
     Unknown values have no cell.
     """
-    title = "Who sends how much to whom in all-to-alls"
+    title = "All-to-all traffic between ranks"
     known = table[table["known_bytes"].notna() & table["dst_rank"].notna()]
     if not len(known):
         return nothing(title, f"Nothing to show: {_reasons(table)}.")
@@ -173,10 +174,12 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
     sums = pairs.agg(known_bytes=("known_bytes", "sum"))
     unit, name = size_unit(float(sums["known_bytes"].max()))
     notes = [
-        "What stands out: much is sent. A whole row and column: that rank has the popular experts. Gray: nothing known."
+        "Strong color: much data. A strong row and column: the rank holds popular experts. Gray: unknown."
     ]
     if (lost := int((table["known_count"] < table["collective_count"]).sum())) > 0:
-        notes.append(f"Of {lost:,} pairs not all sizes are known: {_reasons(table)}.")
+        notes.append(
+            f"Some sizes are unknown for {counted(lost, 'pair')} of ranks: {_reasons(table)}."
+        )
     return _matrices(sums, title, Cells("known_bytes", f"Sent [{name}]", unit, "sum", (*notes,)))
 
 
@@ -193,7 +196,7 @@ def links(table: pd.DataFrame) -> alt.TopLevelMixin:
     slow = known[known["is_slow"].eq(other=True)]
     named = [f"{row.src_rank} to {row.dst_rank}" for row in slow.head(8).itertuples()]
     notes = [
-        "Median of the transfers. An all-to-all shows the least that the link does. Gray: no bandwidth known."
+        "Median of the transfers. For an all-to-all, this is a lower bound of the link's bandwidth. Gray: unknown."
     ]
     if named:
         notes.append(f"Slower than their peers: {', '.join(named)}{' …' * (len(slow) > 8)}.")
@@ -208,7 +211,7 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
 
     If there are many ranks, the most loaded ones are shown.
     """
-    title = "How evenly experts are loaded"
+    title = "Load balance of experts"
     known = table[table["ratio_to_mean"].notna()]
     if not len(known):
         return nothing(title, f"Nothing to show: {_reasons(table)}.")
@@ -222,9 +225,11 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
         load=kept["ratio_to_mean"].map(lambda x: "above the mean" if x > 1 else "up to the mean"),
     )
     x, width = lanes(rows)
-    notes = ["Bytes of its experts over the mean of the group: all wait for the highest bar."]
+    notes = [
+        "Bytes for the experts of a rank, relative to the mean of its group. All ranks wait for the highest bar."
+    ]
     if len(kept) < len(means):
-        notes.append(f"The {len(kept)} of {len(means):,} ranks with most.")
+        notes.append(f"The {len(kept)} most loaded of {len(means):,} ranks.")
     palette = {"above the mean": OUTLIER_COLOR, "up to the mean": NORMAL_COLOR}
     tooltip = {"lane": "Rank", "ratio_to_mean:,.3f": "Load / mean"}
     y = alt.Y("ratio_to_mean:Q", title="Load / mean")
@@ -252,7 +257,7 @@ def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -
     stack = Stack(
         title="Communication and waiting",
         notes=(
-            "Sum over the collectives of each rank. A rank that hardly waits makes the others wait.",
+            "Sum over the collectives of each rank. A rank that hardly waits arrives last, and the others wait for it.",
         ),
         legend="Part",
         whole="communication",
@@ -274,8 +279,8 @@ def blocking_communication(
     stack = Stack(
         title="Exposed communication: does it block?",
         notes=(
-            "Sum over the host's steps of each rank. Blocking: on the rank's critical path. Coincident: the rank was",
-            "held up elsewhere meanwhile, so that a faster network gains nothing.",
+            "Sum over the host's steps of each rank. Blocking: on the rank's critical path. Coincident: the rank was also",
+            "held up by something else, so a faster network would gain nothing.",
         ),
         legend="Part",
         whole="exposed communication",
@@ -284,7 +289,7 @@ def blocking_communication(
 
 
 def _reasons(table: pd.DataFrame) -> str:
-    return "; ".join(table["reason"].dropna().unique()) or "there is no size"
+    return "; ".join(table["reason"].dropna().unique()) or "no sizes are known"
 
 
 def _matrices(table: pd.DataFrame, title: str, cells: Cells) -> alt.TopLevelMixin:

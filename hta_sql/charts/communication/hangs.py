@@ -63,12 +63,14 @@ def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
         for key in order.index[:GROUPS]
     ]
     notes = [
-        "Dot: others wait for this rank, and it waits in no other group. The last column is stuck."
+        "Dot: a rank that others wait for and that waits in no other group. The last column is the stuck collective."
     ]
     if len(order) > GROUPS:
-        notes.append(f"{GROUPS} of {len(order):,} stuck groups, those with the cause first.")
+        notes.append(
+            f"{GROUPS} of {len(order):,} stuck groups, starting with those that contain the cause."
+        )
     if (ranks := by_group["rank"].nunique().max()) > CELLS:
-        notes.append(f"The {CELLS} of {ranks:,} ranks of a group whose rows are rarest.")
+        notes.append(f"{CELLS} of {ranks:,} ranks of a group, those with the rarest rows.")
     return alt.vconcat(*panels, title=headed("Collectives of stuck groups, rank by rank", *notes))
 
 
@@ -92,7 +94,7 @@ def _panel(table: pd.DataFrame, name: str, palette: dict[str, str]) -> Any:
         "collective_seq_id:": "Collective no.",
         "op": "Operation",
         "state": "State",
-        "cause": "Holds up the others",
+        "cause": "Blocks the others",
     }
     axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
     x = alt.X("collective_seq_id:O", title="Number of the collective in its group", axis=axis)

@@ -25,7 +25,7 @@ def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> al
     stack = Stack(
         title="Communication overlapped by computation",
         notes=(
-            "All communication of each rank. Overlapped: the rank computes meanwhile. Exposed: it does not.",
+            "All communication of each rank. Overlapped: the rank computes at the same time. Exposed: it does not.",
         ),
         legend="Communication",
         whole="communication",

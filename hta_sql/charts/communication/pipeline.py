@@ -59,10 +59,10 @@ def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
     means = mean_steps(table, STAGE_PARTS, "pipeline", "stage", "rank")
     means = means.sort_values(["run", "stage", "rank"], kind="stable", ignore_index=True)
     stack = Stack(
-        title="What the stages of a pipeline do",
+        title="Where the time of pipeline stages goes",
         notes=(
-            "Mean of the steps of each rank, from the first computation of the pipeline to the last. Sends, receives:",
-            "and nothing else. The bubble is receives and idle; warm-up and cool-down lie around it.",
+            "Mean step of each rank, from the first to the last computation of the pipeline. Sends and receives count only",
+            "while nothing else runs. The bubble is receives and idle time, without warm-up and cool-down.",
         ),
         legend="Part",
         whole="the pipeline's time",
@@ -114,7 +114,7 @@ def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
         .mark_line(strokeWidth=1, color="#555555", opacity=0.6, clip=True)
         .encode(x=x, y=y, detail="message:N")
     )
-    notes = ["Lines lead from a send to its receive. Orange: one side waits for the other."]
+    notes = ["Lines connect a send with its receive. Orange: one side waits for the other."]
     notes.append("Drag to move, Ctrl + wheel to zoom, double-click to see all.")
     where = f"Step {steps[0]:.0f}" if steps else "The capture"
     notes.append(f"{where}: {len(kept):,} of {len(table):,} messages.")
@@ -185,7 +185,7 @@ def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         bars = bars[bars["high"] > bars["low"]]
         palette = {"wait": WAIT_COLOR, "transfer": CLASS_COLORS["communication"]}
-        x = alt.X("low:Q", title=f"Time since the first rank came [{unit}]")
+        x = alt.X("low:Q", title=f"Time since the first rank arrived [{unit}]")
         y = alt.Y("lane:N", title=None, sort=list(lanes["lane"]), axis=alt.Axis(ticks=False))
         step = alt.Step(max(5, min(18, 480 // max(1, len(shown)))))
         tooltip = {
@@ -203,7 +203,7 @@ def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
         what = f"{head['collective']} no. {head['collective_id']}"
         panels.append(panel.properties(title=subtitled(f"Run {run}: {what}" if run else what)))
         if len(shown) < len(rows):
-            notes.append(f"{CELLS} of {len(rows):,} ranks, evenly spread in the order of arrival.")
-    how = "Ranks in the order in which they came. All wait for the last one, then the data move."
-    title = headed("Who came when to one collective", how, *dict.fromkeys(notes))
+            notes.append(f"{CELLS} of {len(rows):,} ranks, sampled evenly in order of arrival.")
+    how = "Ranks in order of arrival. All wait for the last rank, then the data is transferred."
+    title = headed("Arrival of the ranks at one collective", how, *dict.fromkeys(notes))
     return alt.vconcat(*panels, title=title)

@@ -27,9 +27,9 @@ from hta_sql.charts.drawing.style import (
     present,
 )
 
-NO_VERDICT = "Some ranks are always last, by HTA's rule; this is no verdict. The chart “Stragglers” has the verdict."
+NO_VERDICT = "HTA's rule always names some ranks, so it gives no verdict; for one, see the chart “Stragglers”."
 
-AMONG_LAST, BEFORE = "among the last", "before them"
+AMONG_LAST, BEFORE = "among the last", "earlier"
 
 STARTS = {AMONG_LAST: NEUTRAL_COLOR, BEFORE: PALE_COLOR}
 
@@ -71,21 +71,21 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     x, width = lanes(rows)
     notes = [
-        "Compute, exposed copies and idle time more than the median of its peers: waits and transfers are not its own."
+        "Own work (compute, exposed copies, idle time) beyond the median of the peers. Waits and transfers are not own work."
     ]
     if len(kept) < len(table):
-        notes.append(f"The {len(kept)} of {len(table):,} ranks that do most.")
+        notes.append(f"The {len(kept)} of {len(table):,} ranks with the most extra work.")
     tooltip = {
         "lane": "Rank",
         "late": "Verdict",
-        "time:,.3f": f"More own work [{unit}]",
-        "share:.2%": "of the time",
-        "gain:.2%": "Peers wait longer",
-        "steps:.0f": "Late in steps",
+        "time:,.3f": f"Extra work [{unit}]",
+        "share:.2%": "Share of the time",
+        "gain:.2%": "Extra wait of the peers",
+        "steps:.0f": "Late steps",
         "cause": "Cause",
-        "subject": "Most in",
+        "subject": "Mostly in",
     }
-    y = alt.Y("share:Q", title="More own work", axis=alt.Axis(format="%"))
+    y = alt.Y("share:Q", title="Extra work", axis=alt.Axis(format="%"))
     color = colors(present(VERDICTS, rows["late"]), None, "late")
     chart = bars(rows, tooltip, color, x=x, y=y)
     return chart.properties(title=headed(title, *notes), width=width)
@@ -96,7 +96,9 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw in how many steps each rank is among the last to start the collective."""
     heading = "Ranks that start a collective last"
     if not table["late_count"].fillna(0).any():
-        reasons = ", ".join(dict.fromkeys(table["reason"].dropna())) or "all start at once"
+        reasons = (
+            ", ".join(dict.fromkeys(table["reason"].dropna())) or "all ranks start at the same time"
+        )
         return nothing(heading, f"No rank is late: {reasons}.")
     size, unit = duration_unit(float(table["max_late_ns"].max()))
     rows = table.assign(
@@ -104,15 +106,15 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         late=table["total_late_ns"] / size / table["step_count"],
     )
     x, width = lanes(rows)
-    how = "In how many steps a rank is among the last to start the collective that ranks wait for most."
+    how = "Number of steps in which a rank is among the last to start the collective with the longest waits."
     axis = _counting_axis(int(rows["late_count"].fillna(0).max()))
     tooltip = {
         "lane": "Rank",
         "late_count:": "Steps among the last",
         "step_count:": "Steps",
-        "late:,.3f": f"Mean start after the first [{unit}]",
+        "late:,.3f": f"Mean delay after the first rank [{unit}]",
         "name": "Collective",
-        "reason": "Not measured, because",
+        "reason": "Not measured because",
     }
     y = alt.Y("late_count:Q", title="Steps among the last", axis=axis)
     chart = bars(rows, tooltip, NEUTRAL_COLOR, x=x, y=y)
@@ -151,9 +153,9 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
         "lane": "Rank",
         "step_name": "Step",
         "name": "Collective",
-        "start:,.3f": f"Start after the first [{unit}]",
+        "start:,.3f": f"Delay after the first rank [{unit}]",
         "length:,.3f": f"Duration [{unit}]",
-        "normalized_start:,.4f": "Start in mean steps",
+        "normalized_start:,.4f": "Start [mean steps]",
     }
     in_order = [name for name in _in_order(named) if name in ranks]
     bands = marks(
@@ -174,9 +176,14 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         if len(part) < whole
     ]
-    how = "; ".join(["Who starts late ends with the others and kept them waiting", *left_out])
+    how = "; ".join(
+        [
+            "A rank that starts late ends together with the others, which have waited for it",
+            *left_out,
+        ]
+    )
     return chart.properties(
-        title=headed("The collective that ranks wait for most differently", f"{how}.", NO_VERDICT)
+        title=headed("The collective whose waits differ most between ranks", f"{how}.", NO_VERDICT)
     )
 
 

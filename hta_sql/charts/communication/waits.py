@@ -27,13 +27,13 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
     size, unit = duration_unit(float(known["wait_ns"].max()) if len(known) else 0)
     panels = [_matrix(rows, size, unit, run) for run, rows in runs]
     notes = [
-        f"{_counted(known)}; what cannot be judged is left out.",
-        "What stands out: the rank waits for others. A row where nothing does: that rank comes last.",
-        "Gray: not part of it.",
+        f"{_counted(known)}; collectives with unknown waits are omitted.",
+        "Strong color: the rank waits for others. A pale row: the rank arrives last.",
+        "Gray: the rank does not take part.",
     ]
     wide = _cell_width(known)
     if wide > 1:
-        notes.append(f"Each cell: the mean of {wide} collectives, one behind the other.")
+        notes.append(f"Each cell: the mean of {wide} consecutive collectives.")
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"The {CELLS} of {ranks:,} ranks that wait least.")
     return alt.vconcat(*panels, title=headed("How long ranks wait in collectives", *notes, *more))
@@ -45,7 +45,7 @@ def _counted(known: pd.DataFrame) -> str:
     counts = kinds.value_counts()
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.head(KINDS).items())
     more = f", {counts[KINDS:].sum():,} others" if len(counts) > KINDS else ""
-    return f"The {counted(len(kinds), 'collective')} that ranks meet in: {listed}{more}"
+    return f"{counted(len(kinds), 'collective')} of several ranks: {listed}{more}"
 
 
 def _cell_width(table: pd.DataFrame) -> int:

@@ -32,18 +32,18 @@ KINDS = {
 }
 
 CEILINGS = (
-    "One thing is changed at a time, and all ranks are run again on what their operations depend on.",
-    "A step takes as long as its slowest rank: what only other ranks wait for saves nothing.",
+    "Each bar changes one thing and replays all ranks, following the dependencies between operations.",
+    "A step takes as long as its slowest rank, so a change that helps only the other ranks saves nothing.",
 )
 
 MEANINGS = {
-    "no late rank": "No late rank: operations and host of a straggler take the median of the other ranks.",
-    "balanced": "Balanced: each operation takes the mean of the same on the ranks of its stage.",
-    "link at peers' speed": "Link at peers' speed: slow links transfer as fast as others of the same size.",
-    "no transfer": "No transfer: data flow at once, ranks still wait for each other.",
-    "no exposed communication": "No exposed communication: no rank waits or transfers while it does not work.",
-    "perfect overlap": "Perfect overlap: the same, but transfers take their time behind the work.",
-    "uniform": "Uniform: each operation takes the mean of its name over all ranks and steps, each transfer the median.",
+    "no late rank": "No late rank: the operations and the host of a straggler take as long as the median of the other ranks.",
+    "balanced": "Balanced: each operation takes the mean time of the same operation on the ranks of its stage.",
+    "link at peers' speed": "Link at peers' speed: slow links are as fast as their peers, for the same message size.",
+    "no transfer": "No transfer: transfers take no time; ranks still wait for each other.",
+    "no exposed communication": "No exposed communication: no rank waits or transfers data while it computes nothing.",
+    "perfect overlap": "Perfect overlap: the same, but transfers take their time, overlapped by other work.",
+    "uniform": "Uniform: each operation takes the mean time of its name over all ranks and steps, and each transfer the median.",
 }
 """Scenario ─▶ description of the change."""
 
@@ -54,7 +54,7 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
 
     If there are no steps, a bar covers the whole capture.
     """
-    title = "What a step would take"
+    title = "Step time under other conditions"
     known = table[table["replayed_ns"].notna()]
     if known.empty:
         reasons = table["reason"].dropna().unique()
@@ -69,7 +69,7 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     panels: list[Any] = [_panel(rows, unit, run) for run, rows in by_run(bars)[0]]
     notes = [*CEILINGS, *(MEANINGS[name] for name in MEANINGS if name in set(known["scenario"]))]
     if left_out := _left_out(table):
-        notes.append(f"Left out: {left_out}.")
+        notes.append(f"Omitted: {left_out}.")
     return alt.vconcat(*panels, title=headed(title, *notes, *by_run(bars)[1]))
 
 

@@ -139,7 +139,7 @@ def stacked_bars(
     stack = replace(stack, palette={p: c for p, c in stack.palette.items() if table[p].any()})
     parts = list(stack.palette)
     if not parts:
-        return nothing(stack.title, f"No {stack.lane.lower()} has any of {stack.whole}.")
+        return nothing(stack.title, f"Nothing to show: the time of {stack.whole} is 0.")
     total = table[parts].sum(axis=1)
     size, unit = duration_unit(float(total.max()) if len(table) else 0)
     scaled = table.assign(**{part: table[part] / size for part in parts}, whole=total / size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-NOTE = "Recordings follow each other: the time between them is left out."
+NOTE = "Recordings are drawn one after another, without the time between them."
 
 
 def by_event(table: pd.DataFrame, *times: str) -> tuple[pd.DataFrame, list[str]]:

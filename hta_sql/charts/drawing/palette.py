@@ -35,7 +35,7 @@ HOST_COLORS = {
     "runtime call": "#DDCC77",
     "module": "#E0A3C8",
     "Python": "#A8B86B",
-    "built in": "#D3DDB0",
+    "built-in": "#D3DDB0",
 }
 """Kind of host event ─▶ color."""
 

@@ -72,7 +72,7 @@ def series(
         return nothing(heading, "The value is always 0." if len(peaks) else "There are no values.")
     notes += _left_out(peaks, len(moving), len(shown))
     if max(moving[shown]) > min(moving[shown]):
-        notes.append("Each panel has a scale of its own.")
+        notes.append("Each panel has its own scale.")
     first, last = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
     size, unit = duration_unit(float(last - first))
     edges = np.linspace(first, max(last, first + 1), SLICES + 1)
@@ -89,10 +89,12 @@ def series(
         ),
         steps,
         {"lane": "Where", "time:,.3f": f"Time [{unit}]", "value:,.4~g": title},
-        x=alt.X("time:Q", title=f"Time [{unit}], of all panels", scale=alt.Scale(nice=False)),
+        x=alt.X(
+            "time:Q", title=f"Time [{unit}], the same in all panels", scale=alt.Scale(nice=False)
+        ),
         y=alt.Y("value:Q", title=None, axis=axis or alt.Axis(tickCount=3)),
     ).properties(width=WIDTH, height=50)
-    how = f"Upright: {title}, the highest value in each of {SLICES} slices of time."
+    how = f"Vertical axis: {title}, the maximum in each of {SLICES} slices of time."
     return areas.add_params(zoom).facet(
         row=panel_each("lane", shown),
         resolve=alt.Resolve(scale=alt.ScaleResolveMap(y="independent")),
@@ -119,8 +121,8 @@ def _left_out(peaks: pd.Series[float], moving: int, shown: int) -> list[str]:
     """Return notes on the lanes without a panel."""
     still = [str(lane) for lane, peak in peaks.items() if not peak > 0]
     return [
-        *([f"The {shown} of {moving} with the highest values."] if shown < moving else []),
-        *([f"0 all the time: {first_of(still, FEW)}."] if still else []),
+        *([f"The {shown} of {moving} panels with the highest values."] if shown < moving else []),
+        *([f"Always 0: {first_of(still, FEW)}."] if still else []),
     ]
 
 

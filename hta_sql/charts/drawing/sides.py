@@ -18,8 +18,8 @@ from hta_sql.charts.drawing.style import (
 )
 
 PARTS = {
-    "of itself": NEUTRAL_COLOR,
-    "its backward pass": PHASE_COLORS["backward"],
+    "self": NEUTRAL_COLOR,
+    "backward pass": PHASE_COLORS["backward"],
     "forward": PHASE_COLORS["forward"],
     "backward": PHASE_COLORS["backward"],
 }

@@ -47,10 +47,10 @@ def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw a donut per run: busy time of its ranks by the classes that run concurrently."""
     runs, more = by_run(table)
     notes = [
-        "Sum over all ranks. Classes joined by + run at the same moment on different streams.",
+        "Sum over all ranks. Classes joined by + run at the same time on different streams.",
         *more,
     ]
-    title = headed("What the GPUs do while they are busy", *notes)
+    title = headed("What the GPUs run while they are busy", *notes)
     return alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title, resolve=OWN_COLORS)
 
 
@@ -82,7 +82,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
         order=alt.Order("place:Q"),
         tooltip=tooltips(
             {
-                "part": "Running at once",
+                "part": "Running at the same time",
                 "time:,.3f": f"Time [{unit}]",
                 "share:.2%": "Share of busy time",
             }
@@ -95,7 +95,10 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     }
     ring = base.mark_arc(innerRadius=70, outerRadius=120, stroke="white").encode(
         color=colors(
-            palette, "Running at once", "label", legend=alt.Legend(orient="right", labelLimit=0)
+            palette,
+            "Running at the same time",
+            "label",
+            legend=alt.Legend(orient="right", labelLimit=0),
         )
     )
     shares = (
@@ -142,8 +145,8 @@ def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
         "run_count:,": "Runs",
     }
     bars = bars_by_name(rows, alt.X("time:Q", title=time), tooltip, color)
-    note = "Sum over all ranks, by the line that launched it during capture; by name where that is not known."
-    return bars.properties(height=alt.Step(20), title=headed("What CUDA graphs run", note))
+    note = "Sum over all ranks, by the source line that launched the operation during capture, or by its name if the line is unknown."
+    return bars.properties(height=alt.Step(20), title=headed("Time in CUDA graphs", note))
 
 
 @figure
@@ -185,9 +188,9 @@ def _bars_with_spans(
         columns += ["spread", "min_rank", "max_rank"]
         tooltip |= {
             "low:,.3f": f"Lowest rank [{unit}]",
-            "min_rank:d": "which is rank",
+            "min_rank:d": "Lowest is rank",
             "high:,.3f": f"Highest rank [{unit}]",
-            "max_rank:d": "which is rank",
+            "max_rank:d": "Highest is rank",
             "spread:.1%": "(highest - lowest) / mean",
         }
     base = Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=tooltips(tooltip))
@@ -223,7 +226,7 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
         panels.append(_cells(own, name, lanes, unit) if few else _bars(own, name, len(lanes), unit))
     note = of_ranks(len(lanes)) if len(lanes) > 1 else TOTALS
     if few:
-        note = "One column a rank; the longer, the more it stands out. Ranks of equal work have equal shades."
+        note = "One column per rank; strong color: long. Ranks with equal work have equal shades."
     title = headed("The longest kernels of each rank", note)
     return alt.vconcat(*panels, title=title, resolve=OWN_COLORS)
 

@@ -21,7 +21,9 @@ def kernel_counters(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     """
     runs, more = by_run(table)
     panels = [_cells(rows, top, run) for run, rows in runs]
-    notes = ["Color: share of the counter's highest mean. Empty: no sample falls into the kernel."]
+    notes = [
+        "Color: share of the counter's highest mean. Empty: no sample was taken during the kernel."
+    ]
     return alt.vconcat(*panels, title=headed("Hardware counters of kernels", *notes, *more))
 
 
@@ -53,7 +55,7 @@ def _cells(rows: pd.DataFrame, top: int, run: str) -> alt.LayerChart | alt.Facet
     }
     x = alt.X("counter:N", title=None, sort=counters, axis=alt.Axis(labelAngle=-40, labelLimit=320))
     scale = alt.Scale(domain=[0, 1], range=ramp(CLASS_COLORS["computation"]))
-    color = shades("part", "Of the highest", scale, format="%", orient="bottom")
+    color = shades("part", "Share of the highest", scale, format="%", orient="bottom")
     squares = marks(
         alt.MarkDef("rect", stroke="white"), cells, tooltip, y=by_name(cells), x=x, color=color
     )

@@ -66,8 +66,8 @@ def operator_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
         for at, name in enumerate(names)
     ]
     notes = [
-        "Each band is one occurrence: where it leans, ranks come one after another; where it is",
-        "wide, it lasts. Drag to move, Ctrl + wheel to zoom, double-click to see all.",
+        "Each band is one occurrence. A slanted band: ranks start one after another. A wide band:",
+        "a long duration. Drag to move, Ctrl + wheel to zoom, double-click to see all.",
     ]
     if len(chosen) < len(ranks):
         notes.append(f"{len(chosen)} of {len(ranks):,} ranks.")

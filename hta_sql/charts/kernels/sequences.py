@@ -36,10 +36,10 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
     tooltip = {
         "pattern": "Sequence",
         "occurrence_count:,": "Calls",
-        "kernel_count:,": "Ops in it",
+        "kernel_count:,": "Operations",
         "time:,.3f": f"Time on the device [{unit}]",
     }
     x = alt.X("occurrence_count:Q", title="Calls with this sequence")
     bars = bars_by_name(rows, x, tooltip, NEUTRAL_COLOR).add_params(zoom("sequences"))
-    title = headed("The most frequent kernel sequences", "Point at a bar for its kernels.")
+    title = headed("The most frequent kernel sequences", "Hover over a bar to see its kernels.")
     return bars.properties(title=title)

@@ -34,10 +34,10 @@ MEASURES = {
 
 MEANINGS = {
     "utilization_pct": "Utilization: share of the steps in which kernels run",
-    "sm_efficiency_pct": "SM efficiency: multiprocessors that they fill meanwhile",
-    "occupancy_pct": "Occupancy: warps of those that fit",
-    "tensor_core_pct": "Tensor cores: kernel time on them (pale: the name does not tell)",
-    "peak_pct": "Peak memory: highest share of it in use",
+    "sm_efficiency_pct": "SM efficiency: share of the multiprocessors that these kernels occupy",
+    "occupancy_pct": "Occupancy: resident warps, relative to the maximum",
+    "tensor_core_pct": "Tensor cores: share of kernel time that uses them (pale: unknown, not in the kernel's name)",
+    "peak_pct": "Peak memory: highest share of device memory in use",
 }
 
 Measures = dict[str, tuple[str, str]]
@@ -52,7 +52,7 @@ def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
     keys = ["rank", "device"] if _has_several_devices(table) else ["rank"]
     lanes = lane_names(table, *keys)
     measures = {name: about for name, about in MEASURES.items() if table[name].notna().any()}
-    heading = "What each GPU is used for"
+    heading = "Utilization of each GPU"
     if not measures:
         return nothing(heading, "None of these values is known for any GPU.")
     tall = pd.concat(
@@ -74,7 +74,7 @@ def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
     unknown = [words.lower() for name, (words, _) in MEASURES.items() if name not in measures]
     notes = [
         "; ".join(MEANINGS[name] for name in measures) + ".",
-        *([f"Not known of any GPU: {', '.join(unknown)}."] if unknown else []),
+        *([f"Unknown for every GPU: {', '.join(unknown)}."] if unknown else []),
         *([", ".join(models[:MODELS])] if models else []),
     ]
     draw = _measures_of_few if len(table) <= MANY else _measures_of_many
@@ -114,7 +114,7 @@ def _measures_of_few(
             text=alt.Text("text:N"),
             color=alt.condition("datum.share === null", alt.value("#999999"), alt.value("black")),
         )
-        text = "datum.share === null ? 'not known' : format(datum.share, '.1%')"
+        text = "datum.share === null ? 'unknown' : format(datum.share, '.1%')"
         panels.append(
             alt.layer(*bars, said.transform_calculate(text=text)).properties(
                 width=110, height=alt.Step(24), title=alt.Title(words, fontSize=13, frame="group")
@@ -163,4 +163,4 @@ def _share(field: str, channel: Any = alt.X) -> Any:
 
 
 def _tooltip(words: str, title: str) -> list[alt.Tooltip]:
-    return tooltips({"lane": title, "share:.2%": words, "unknown:.2%": "Not told"})
+    return tooltips({"lane": title, "share:.2%": words, "unknown:.2%": "Unknown"})

@@ -29,7 +29,7 @@ from hta_sql.charts.drawing.style import (
     subtitled,
 )
 
-TENSOR_COLORS = {"yes": TENSOR_COLOR, "no": NEUTRAL_COLOR, "not told": PALE_COLOR}
+TENSOR_COLORS = {"yes": TENSOR_COLOR, "no": NEUTRAL_COLOR, "unknown": PALE_COLOR}
 
 BINS = {
     "under_1us_count": "< 1 µs",
@@ -51,17 +51,17 @@ def kernel_table(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     runs, more = by_run(table)
     panels = [_kernels(rows, top, run) for run, rows in runs]
     notes = [
-        "Left: time of a rank, mean of the ranks. Right: launches by duration, each from the edge that",
-        "is written to the next, as a share of the kernel's launches.",
+        "Left: mean time per rank. Right: launches by duration, as a share of the launches of the kernel;",
+        "each column starts at its label and ends at the next one.",
         *more,
     ]
-    return alt.vconcat(*panels, title=headed("The kernels that cost most", *notes))
+    return alt.vconcat(*panels, title=headed("The most expensive kernels", *notes))
 
 
 def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     ranks = max(1, rows["rank"].nunique())
     rows = rows.assign(on_cores=rows["uses_tensor_cores"].map({True: "yes", False: "no"}))
-    rows = rows.assign(on_cores=rows["on_cores"].fillna("not told"))
+    rows = rows.assign(on_cores=rows["on_cores"].fillna("unknown"))
     counts = ["kernel_count", *BINS]
     kernels = rows.groupby(["name", "short_name", "on_cores"], as_index=False)[
         ["sum_ns", *counts]
@@ -75,12 +75,12 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     )
     tooltip = {
         "name": "Kernel",
-        "time:,.3f": f"Time of a rank [{unit}]",
+        "time:,.3f": f"Time per rank [{unit}]",
         "share:.1%": "Share of kernel time",
-        "on_cores": "On tensor cores",
+        "on_cores": "Uses tensor cores",
         "kernel_count:,": "Launches on all ranks",
     }
-    x = alt.X("time:Q", title=f"Time of a rank [{unit}]", axis=alt.Axis(tickCount=4))
+    x = alt.X("time:Q", title=f"Time per rank [{unit}]", axis=alt.Axis(tickCount=4))
     below = alt.Legend(orient="bottom")
     cores = present(TENSOR_COLORS, kernels["on_cores"])
     color = colors(cores, "Tensor cores", "on_cores", legend=below)
@@ -98,12 +98,12 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
         y=alt.Y("short:N", title=None, sort=list(kernels["short"]), axis=None),
         x=alt.X(
             "bin:O",
-            title="Launches last",
+            title="Duration of launches",
             sort=list(BINS.values()),
             scale=alt.Scale(domain=list(BINS.values())),
             axis=alt.Axis(labelAngle=-40),
         ),
-        color=shades("part", "Of the launches", scale, format="%", orient="bottom"),
+        color=shades("part", "Share of the launches", scale, format="%", orient="bottom"),
     ).properties(width=alt.Step(34), height=alt.Step(20))
     panel = alt.hconcat(bars, cells, spacing=8, resolve=OWN_COLORS)
     return panel.properties(title=subtitled(f"Run {run}")) if run else panel

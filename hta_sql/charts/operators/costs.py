@@ -59,15 +59,15 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         "low:,.3f": f"Lowest rank [{unit}]",
         "high:,.3f": f"Highest rank [{unit}]",
         "calls:,": "Ranges",
-        "of_ranks:,": "Ranks that have it",
+        "of_ranks:,": "Ranks with this annotation",
     }
     columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
     base = Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=tooltips(tooltip))
-    x = alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
-    note = "Sum over each rank; nested annotations count each for itself."
+    x = alt.X("time:Q", title=f"Total duration per rank [{unit}]")
+    note = "Sum per rank; each of several nested annotations counts in full."
     if ranks > 1:
         note += f" {of_ranks(ranks)}"
-    of_device = "On the device one lasts until what was launched in it has ended: ProfilerSteps overlap there."
+    of_device = "On the device, an annotation lasts until the operations launched in it have ended, so ProfilerSteps overlap."
     title = headed("The longest user annotations", note, of_device)
     chart = mean_and_span(base, x, HOST_COLORS["annotation"], ranks).properties(
         width=WIDTH, title=title
@@ -92,8 +92,8 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         *panels,
         title=headed(
             "Operators and the delay before their first kernel",
-            "Mean of the calls. Left: from the start of the operator to its first launch. Right: from there to the "
-            "start of the kernel.",
+            "Mean over the calls. Left: from the start of the operator to its first launch. Right: from this launch to the "
+            "start of its kernel.",
         ),
     )
 
@@ -146,7 +146,7 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         *panels,
         title=headed(
             "The longest operations",
-            "Sum over all ranks. On the host a call contains what was called inside.",
+            "Sum over all ranks. On the host, the time of a call includes its callees.",
         ),
     )
 
@@ -175,8 +175,8 @@ def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         bars = bars_by_name(rows, alt.X(f"{side}:Q", title=time), tooltip, SIDE_COLORS[side])
         zoomed = bars.add_params(zoom(f"operators_{side}"))
         panels.append(zoomed.properties(title=subtitled(side)))
-    title = "The operators that cost most"
+    title = "The most expensive operators"
     if not panels:
         return nothing(title, "No operator took any time.")
-    note = "Sum over all ranks. Of themselves: without what they call. Device: what they launch."
+    note = "Self time, summed over all ranks: without callees. Device: the operations that they launch."
     return alt.vconcat(*panels, title=headed(title, note))

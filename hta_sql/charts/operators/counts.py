@@ -45,7 +45,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         boxes = base.mark_rect().encode(
             color=alt.condition("datum.differs", alt.value("#E7C8D3"), alt.value("#F3F5F7")),
-            tooltip=tooltips({"rank": "Rank", "op_count:,": "How often", "meaning": "Why"}),
+            tooltip=tooltips({"rank": "Rank", "op_count:,": "Count", "meaning": "Meaning"}),
         )
         texts = base.mark_text(fontSize=11, color="black").encode(
             text=alt.Text("op_count:Q", format=".3~s")
@@ -54,10 +54,10 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
         panels.append(panel.properties(title=subtitled(f"Run {run}")) if run else panel)
         if len(kept["rank"].unique()) < rows["rank"].nunique():
             notes.append(
-                f"The {MANY // 2} of {rows['rank'].nunique():,} ranks that differ in most."
+                f"The {MANY // 2} of {rows['rank'].nunique():,} ranks with the most differences."
             )
-    how = "How often each rank does it. Colored: not as often as the rank in the middle."
-    title = headed("What ranks do that matters", how, *dict.fromkeys(notes))
+    how = "Number of operations on each rank. Colored: different from the median rank."
+    title = headed("Special operators of each rank", how, *dict.fromkeys(notes))
     return alt.vconcat(*panels, title=title)
 
 
@@ -67,7 +67,7 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     title = "Floating-point operations by operator"
     counted = table[table["flop_weight"].notna()]
     if counted.empty:
-        return nothing(title, "None of these counters counts floating-point operations.")
+        return nothing(title, "No recorded counter counts floating-point operations.")
     parts = counted.assign(
         flops=counted["value"] * counted["flop_weight"].astype(float),
         operator=counted["bottom_level_op"].fillna("(unknown)"),
@@ -77,6 +77,6 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     shown = totals.sort_values(["flops", "operator"], ascending=[False, True])[:OPERATORS_SHOWN]
     tooltip = {"operator": "Operator", "flops:,.0f": "Operations", "kernels:": "Kernels"}
-    x = alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s"))
+    x = alt.X("flops:Q", title="Counted operations", axis=alt.Axis(format="~s"))
     y = alt.Y("operator:N", title=None, sort=list(shown["operator"]))
     return bars(shown, tooltip, NEUTRAL_COLOR, x=x, y=y).properties(title=title, width=WIDTH)

@@ -23,14 +23,14 @@ from hta_sql.charts.drawing.style import (
 )
 from hta_sql.library.vendors import call_name
 
-_IN_ORDER = ("Python", "built in", "module", "operator", "runtime call", "annotation")
+_IN_ORDER = ("Python", "built-in", "module", "operator", "runtime call", "annotation")
 
 KINDS = {name: HOST_COLORS[name] for name in _IN_ORDER}
 """Kind of a frame in a flame graph ─▶ color."""
 
 _KIND_OF = (
     ("module", re.compile(r"nn\.Module: ")),
-    ("built in", re.compile(r"<built-in")),
+    ("built-in", re.compile(r"<built-in")),
     ("Python", re.compile(r".*\(\d+\): ")),
     ("runtime call", call_name()),
     ("operator", re.compile(r"[\w.]+::")),
@@ -50,14 +50,14 @@ def folded_stacks(table: pd.DataFrame) -> alt.TopLevelMixin:
     known = table[table["stack"].notna()]
     runs, more = by_run(known)
     sides = [side for side in ("device", "host") if (known[f"{side}_ns"] > 0).any()]
-    title = "Flame graph: who calls what, and for how long"
+    title = "Flame graph of the call stacks"
     if not sides:
         return nothing(title, "No host event took any time.")
     room = RECTANGLES // (len(sides) * min(len(runs), RUNS))
     panels = [_flame(own, side, run, room) for run, own in runs for side in sides]
     notes = (
-        "Width: time in a call and in all that it calls, on all ranks; the largest first.",
-        "Device: time of what was launched there, also where it ran side by side.",
+        "Width: total time of a call, including its callees, on all ranks; the longest first.",
+        "Device: sum of the operations launched there, including concurrent ones.",
         *more,
     )
     return alt.vconcat(*panels, title=headed(title, *notes))
@@ -70,9 +70,9 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> Any:
     tooltip = {
         "name": "Call",
         "time:,.3f": f"Time [{unit}]",
-        "share:.2%": f"of the {side} time",
+        "share:.2%": f"Share of {side} time",
     }
-    chart = flames(rows, tooltip, colors(present(KINDS, rows["part"]), "Call of"))
+    chart = flames(rows, tooltip, colors(present(KINDS, rows["part"]), "Kind of call"))
     return chart.properties(title=subtitled(f"{side} time" + (f", run {run}" if run else "")))
 
 

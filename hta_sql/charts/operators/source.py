@@ -10,8 +10,8 @@ from hta_sql.charts.drawing.sides import side_panels
 from hta_sql.charts.drawing.style import headed, nothing
 
 SIDES = {
-    "device": {"of itself": "device_self_ns", "its backward pass": "backward_device_self_ns"},
-    "host": {"of itself": "host_self_ns"},
+    "device": {"self": "device_self_ns", "backward pass": "backward_device_self_ns"},
+    "host": {"self": "host_self_ns"},
 }
 """Side ─▶ part ─▶ column with the time of a line."""
 
@@ -25,9 +25,9 @@ def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     panels = side_panels(table, "frame", SIDES, top)
     title = "Source lines that cost most"
     if not panels:
-        return nothing(title, "No Python frame is known: record with with_stack=True.")
+        return nothing(title, "The traces have no Python frames. Profile with with_stack=True.")
     notes = (
-        "Sum over all ranks: time in a line and in no other line that it calls; what is built in counts for its caller.",
-        "Device: what is launched there, and by the backward pass of its operators.",
+        "Self time, summed over all ranks: time in a line, without the lines that it calls. Built-in functions count for their caller.",
+        "Device: operations launched by the line, and by the backward pass of its operators.",
     )
     return alt.vconcat(*panels, title=headed(title, *notes))

@@ -51,24 +51,26 @@ _LINE = 14
 MATH_TYPES = {"fp32_vector": "fp32, no tensor cores", "fp64_vector": "fp64, no tensor cores"}
 """Kind of arithmetic in the table of peaks ─▶ label, if different."""
 
-PHASES = {**PHASE_COLORS, "not known": NORMAL_COLOR}
+PHASES = {**PHASE_COLORS, "unknown": NORMAL_COLOR}
 
 
 @figure
 def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw the device time per rank for each kind of work, by phase, longest first."""
     ranks = table.groupby("run")["rank"].nunique()
-    rows = table.assign(phase=table["phase"].astype(object).fillna("not known"))
+    rows = table.assign(phase=table["phase"].astype(object).fillna("unknown"))
     rows["mean_ns"] = rows["device_ns"] / rows["run"].map(ranks)
     wide = rows.pivot_table("mean_ns", ["run", "category"], "phase", "sum", fill_value=0)
     palette = present(PHASES, wide)
     wide["total"] = wide[list(palette)].sum(axis=1)
     wide = wide.sort_values(["total", "category"], ascending=[False, True]).reset_index()
-    note = "Device time of each rank, mean of the ranks" if ranks.max() > 1 else "Device time"
+    note = "Device time, mean of the ranks" if ranks.max() > 1 else "Device time"
     stack = Stack(
         palette=palette,
-        title="What kind of work the device does",
-        notes=(f"{note}; by the operator that launched it, else by the kernel's name.",),
+        title="Device time by kind of work",
+        notes=(
+            f"{note}. The category follows from the operator that launched the kernel, or else from the kernel's name.",
+        ),
         legend="Phase",
         whole="the category",
         lane="Category",
@@ -83,14 +85,14 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
 
     Ranks are summed; the points with the most time are drawn.
     """
-    title = "How far operators are from the roofline"
+    title = "Distance of operators from the roofline"
     known = table[
         table["roofline_ns"].notna() & (table["intensity"] > 0) & (table["device_ns"] > 0)
     ]
     if not len(known):
         why = table["reason"].dropna()
         reason = f": {why.iloc[0]}" if len(why) else ""
-        return nothing(title, f"No roofline is known for any operator with arithmetic{reason}.")
+        return nothing(title, f"No operator with arithmetic has a known roofline{reason}.")
     keys = ["run", "name", "input_shapes", "kernels", "category", "math_type"]
     keys += ["peak_tflops", "peak_tbps"]
     sums = known.groupby(keys, as_index=False, dropna=False)
@@ -112,7 +114,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     roofs = pd.DataFrame(_roofs(points, low, high))
     x = alt.X(
         "intensity:Q",
-        title="Operations for each byte",
+        title="Arithmetic intensity [FLOP/byte]",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
     )
     y = alt.Y("tflops:Q", title="Achieved [TFLOP/s]", scale=alt.Scale(type="log"))
@@ -134,7 +136,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         "call_count:,": "Calls",
         "time:,.3f": f"Device time [{unit}]",
         "tflops:,.3~g": "Achieved [TFLOP/s]",
-        "intensity:,.3~g": "Operations for each byte",
+        "intensity:,.3~g": "Arithmetic intensity [FLOP/byte]",
         "share:.1%": "Share of the roofline",
     }
     circles = marks(
@@ -154,10 +156,10 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     )
     memory = ", ".join(f"{tbps:,.4g} TB/s" for tbps in sorted(points["peak_tbps"].unique()))
     notes = [
-        "A point is an operator and its shapes: the nearer to the roof of its arithmetic, the nearer to what the device can",
-        f"do. Left of the bend memory bounds ({memory}), right of it arithmetic. Above a roof: some of the bytes that the",
-        "formula counts came out of caches.",
-        f"Sum over all ranks. The roofline is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
+        "A point is an operator with its shapes. The closer to the roof of its arithmetic, the closer to the limit of the device.",
+        f"Left of the bend, memory bandwidth is the limit ({memory}); right of it, arithmetic. Above a roof: caches served some",
+        "of the bytes that the formula counts.",
+        f"Sum over all ranks. The roofline is known for {covered:.0f} % of the time of computation kernels. Copies compute nothing, so they have no point.",
     ]
     return layers.properties(width=WIDTH, height=_HEIGHT, title=headed(title, *notes))
 

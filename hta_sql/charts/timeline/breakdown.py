@@ -26,7 +26,7 @@ def temporal_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> a
         palette=PART_COLORS,
         title="Where the time of each GPU goes",
         notes=(
-            "From the first to the last operation of each rank. Exposed: nothing computes meanwhile.",
+            "From the first to the last operation of each rank. Exposed: not overlapped by computation.",
         ),
         legend="GPU time",
         whole="the span",

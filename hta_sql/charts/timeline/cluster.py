@@ -25,7 +25,7 @@ STEP_PARTS = {
     "iteration_interval_ns": ("iteration interval", NEUTRAL_COLOR),
     "forward_backward_ns": ("forward and backward", CLASS_COLORS["computation"]),
     "tail_ns": ("tail", CLASS_COLORS["communication"]),
-    "rest_ns": ("not told apart", "#BBBBBB"),
+    "rest_ns": ("not separable", "#BBBBBB"),
 }
 """Column of ``cluster_step_trace`` ─▶ label and color, in stacking order."""
 
@@ -54,12 +54,12 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
         cells = cells[cells["rank"].isin(_slowest(cells)) & cells["step"].isin(columns)]
         change = [CHANGE_COLORS["shorter"], "white", CHANGE_COLORS["longer"]]
         scale = alt.Scale(domain=[-most, 0, most], range=change, interpolate="rgb")
-        color = shades("excess", "Beside the median", scale, format="+.0%")
+        color = shades("excess", "Relative to the median", scale, format="+.0%")
         tooltip = {
             "host_name": "Host",
             "step": "Step",
             "own:,.3f": "Without waiting [ms]",
-            "excess:+.1%": "Beside the median",
+            "excess:+.1%": "Relative to the median",
             "verdict": "Verdict",
         }
         axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
@@ -70,8 +70,8 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
         panels.append(alt.layer(base, dots.encode(color=alt.value("black"))))
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"The {CELLS} of {ranks:,} ranks that are slow most often.")
-    how = "Step without the waits for other ranks, beside the median of the ranks. Dot: slow rank, host or stage."
-    return alt.vconcat(*panels, title=headed("Which rank is slow, in which step", how, *notes))
+    how = "Step time without waits for other ranks, relative to the median rank. Dot: slow rank, host or stage."
+    return alt.vconcat(*panels, title=headed("Slow ranks by step", how, *notes))
 
 
 def _slowest(cells: pd.DataFrame) -> set[int]:
@@ -115,7 +115,7 @@ def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         color = shades("busy", "Busy", scale, format=".0%")
         x = alt.X(
             "low:Q",
-            title=f"Time since the run began [{unit}]",
+            title=f"Time since the start of the run [{unit}]",
             axis=alt.Axis(grid=False),
             scale=alt.Scale(zero=False, nice=False),
         )
@@ -126,9 +126,9 @@ def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         }
         panels.append(matrix(cells, color, tooltip, run=run, x=x, x2="high:Q"))
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
-        notes.append(f"{CELLS} of {ranks:,} ranks, evenly spread.")
-    how = "Share of the time in which a kernel, copy or memset runs. Gray: not captured."
-    return alt.vconcat(*panels, title=headed("How busy the devices are over time", how, *notes))
+        notes.append(f"{CELLS} of {ranks:,} ranks, sampled evenly.")
+    how = "Share of the time during which a kernel, copy or memset runs. Gray: not captured."
+    return alt.vconcat(*panels, title=headed("Utilization of the devices over time", how, *notes))
 
 
 @figure
@@ -141,8 +141,8 @@ def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> a
     stack = Stack(
         title="Iteration interval, forward and backward, tail",
         notes=(
-            "Mean of the steps of each rank as its device sees them: one follows the other there, so that they are not",
-            "the host's. A long interval: data come late; forward and backward: slow computing; tail: optimizer and",
+            "Mean device step of each rank. Device steps follow each other without overlap, so they differ from host steps.",
+            "A long interval: late data. A long forward and backward: slow computation. A long tail: optimizer and",
             "communication of parameters.",
         ),
         legend="Part",

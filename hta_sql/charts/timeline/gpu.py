@@ -76,7 +76,7 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
         "part": "Class",
         "lane": of_lane,
         "start:,.6~f": f"Start [{unit}]",
-        "lasts": "Lasts",
+        "lasts": "Duration",
         "operations:": "Operations",
         "busy:.0%": "Busy",
     }
@@ -121,9 +121,9 @@ def _notes(lanes: int, bars: int, operations: int) -> list[str]:
     notes = []
     if operations > bars:
         notes.append(
-            f"{operations:,} operations in {bars:,} bars, paler where less of a bar is busy: "
-            "choose steps or ranks to see more"
+            f"{operations:,} operations in {bars:,} bars; a paler bar is less busy. "
+            "Select steps or ranks to see more."
         )
     if lanes > MAX_LANES:
-        notes.append(f"the first {MAX_LANES} of {lanes:,} streams")
+        notes.append(f"The first {MAX_LANES} of {lanes:,} streams.")
     return notes

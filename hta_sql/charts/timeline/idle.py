@@ -65,11 +65,11 @@ def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     runs, more = by_run(rows)
     panels = [_bars(own, unit, run) for run, own in runs]
     notes = (
-        "Sum over all ranks and the host's steps: time for which GPUs idle, by what the host does on the thread that launches next.",
-        f"The {top} longest. After a wait: the queue had run dry in a synchronization before.",
+        "Idle time of the GPUs, summed over all ranks and host steps, by the activity of the host thread that launches next.",
+        f"The {top} longest. After a wait: an earlier synchronization had emptied the queue.",
         *more,
     )
-    return alt.vconcat(*panels, title=headed("Why GPUs idle", *notes))
+    return alt.vconcat(*panels, title=headed("Why GPUs are idle", *notes))
 
 
 def _title(cause: str, relation: str, name: object, call: object) -> str:
@@ -88,7 +88,7 @@ def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
         "lane": "The host is in",
         "part": "Cause",
         "time:,.3f": f"Idle [{unit}]",
-        "share:.1%": "of the idle time",
+        "share:.1%": "Share of the idle time",
         "gaps:,": "Gaps",
         "ranks:,": "Ranks",
     }
@@ -123,7 +123,7 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> 
         title=f"Why {what} idle",
         notes=(
             f"Sum over {'the streams of a rank' if lane_count > MANY else 'each stream'}, between its operations. host_wait: the host had not launched the next",
-            "operation yet. kernel_wait: a short gap in the queue. other: a longer one, for instance a wait for another stream.",
+            "operation yet. kernel_wait: a short gap in the queue. other: a longer gap, for example a wait for another stream.",
         ),
         legend="Cause",
         whole="the idle time",

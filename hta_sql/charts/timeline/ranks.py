@@ -74,7 +74,7 @@ def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
     runs, more = by_run(table)
     panels = [_panel(rows, last, run, at) for at, (run, rows) in enumerate(runs)]
     notes = [
-        "Paler where less of a bar is busy. Where the GPU idles, the bar has the name of what the host is in on the",
+        "A paler bar is less busy. The bar of idle GPU time shows the name of the host activity on the",
         "thread that launches next. Drag to move, Ctrl + wheel to zoom, double-click to see all.",
         *left_out,
         *more,

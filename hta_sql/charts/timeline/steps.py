@@ -51,9 +51,9 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
     stack = Stack(
         title="Where a step goes",
         notes=(
-            "Mean of the host's steps of each rank. Transfer, wait for other ranks and copies: while nothing",
-            "computes. Idle: before the first operation of the GPU, between operations, after the last. Unrecorded:",
-            "the GPU ran work that the trace does not hold, which is neither idle nor compute.",
+            "Mean of the host's steps of each rank. Transfers, waits for other ranks and copies count only if not",
+            "overlapped by computation. Idle: before the first GPU operation, between operations, after the last. Unrecorded:",
+            "the GPU ran work that is not in the trace; this time is neither idle nor compute.",
         ),
         legend="Part",
         whole="the step",
@@ -65,7 +65,7 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
 def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """Draw the mean step of each rank, in eight roles that add up to it."""
     stack = Stack(
-        title="What a step is spent on",
+        title="Roles of the time of a step",
         notes=(
             "Mean device step of each rank. A device step ends when all operations launched in it have ended, so it is",
             "longer than the host step and overlaps the next one. Each moment counts for the first role that applies,",

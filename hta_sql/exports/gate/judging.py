@@ -31,6 +31,7 @@ from hta_sql.exports.gate.verdicts import (
     Verdict,
 )
 from hta_sql.exports.gate.words import change_text, number_text
+from hta_sql.text import counted
 
 NO_ROW = Value(None, has_row=False)
 
@@ -112,7 +113,7 @@ class _Judging:
             return self._missing(judged, values, has_baseline)
         wanted = self.rule.min_samples
         if wanted and min(judged.samples) < wanted and len(known) < max(wanted, ENOUGH_RUNS):
-            few = f"{min(judged.samples)} samples, but {wanted} are required"
+            few = f"only {counted(min(judged.samples), 'sample')}; {wanted} are required"
             return replace(judged, verdict=INCONCLUSIVE, reason=few)
         if self.rule.noise != "none" and not is_over_budget:
             judged = replace(

@@ -10,6 +10,7 @@ from hta_sql.exports.gate.rules import BUDGETS, Rule
 from hta_sql.exports.gate.values import chosen_rows
 from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, Judged, Verdict
 from hta_sql.exports.gate.words import change_text, limit_text
+from hta_sql.text import counted
 
 
 def broken_limits(rule: Rule, judged: Judged) -> list[tuple[str, str]]:
@@ -65,7 +66,7 @@ def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
         verdict = missing_verdict(rule, baseline_has_it=False)
         return replace(judged, verdict=verdict, reason="the comparison has no value")
     if rule.min_samples and min(steps) < rule.min_samples:
-        few = f"{min(steps)} samples, but {rule.min_samples} are required"
+        few = f"only {counted(min(steps), 'sample')}; {rule.min_samples} are required"
         return replace(judged, verdict=INCONCLUSIVE, reason=few)
     broken = broken_limits(rule, judged)
     if not broken:

@@ -102,7 +102,7 @@ class Verdict:
         new = sum(row.verdict == SKIPPED for row in self.rows)
         parts = [f"{deciding} of {len(self.rows)} values"]
         if new and self.verdict != SKIPPED:
-            parts.append(f"not judged, since the baseline has none: {new}")
+            parts.append(f"{new} not judged, because the baseline does not have them")
         return "; ".join(parts)
 
     @property

@@ -171,6 +171,6 @@ def text_column(df: pd.DataFrame, column: str) -> str:
 def _chosen(df: pd.DataFrame, column: str, choice: Callable[[], pd.Series]) -> pd.DataFrame:
     if column not in df:
         if len(df.columns):
-            log.warning("The frame has no column %r; every row is kept.", column)
+            log.warning("The frame has no column %r, so the filter selects every row.", column)
         return df
     return df.loc[choice()]

@@ -56,8 +56,8 @@ def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
 def warn_of_changed_files(root: str, files: Collection[str]) -> None:
     """Log a warning with the files whose size, checksum or origin differs from the manifest."""
     log.warning(
-        "%s: files have changed since they were written; hta-sql verify %s lists the faults: %s.",
-        root,
+        "%s: files have changed since they were written: %s. To list all faults: hta-sql verify %s",
         root,
         ", ".join(sorted(files)),
+        root,
     )

@@ -101,7 +101,7 @@ def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]
         _warn_of_missing(folder, error)
     except StoreVersionError as error:
         # No run is readable; building the catalog reports the error.
-        log.debug("Nothing to compute from in %s: %s", folder.root, error)
+        log.debug("No run in %s is readable, so nothing is computed: %s", folder.root, error)
     return manifest
 
 
@@ -236,9 +236,9 @@ def _computed(
 
 def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
     log.warning(
-        "%s: run %s is not materialized, because its files have changed since they were written; "
-        "hta-sql repair %s repairs the run: %s.",
-        *(folder.root, run, folder.root, ", ".join(changed)),
+        "%s: run %s is not materialized, because its files have changed since they were written: %s. "
+        "To repair the run: hta-sql repair %s",
+        *(folder.root, run, ", ".join(changed), folder.root),
     )
 
 
@@ -358,7 +358,7 @@ def materialize_answers(
         if library.find(name).name not in {about.name for about in answers(library).values()}:
             raise ParameterError(
                 f"The result of {name!r} cannot be materialized: the analysis needs parameters, or more "
-                f"than one run. Omit the name; {len(answers(library))} analyses can be materialized."
+                f"than one run. Omit the name to materialize every analysis that can be ({len(answers(library))})."
             )
     wanted = {library.find(name).base_name for name in set(names) - derived}
     if names and not wanted:

@@ -111,18 +111,18 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
     ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
     if outdated:
         log.warning(
-            "%s: omitted runs with different table definitions; upgrade hta_sql if a newer version "
-            "wrote them, otherwise ingest their traces again: %s.",
+            "%s: omitted runs with different table definitions: %s. If a newer version of hta_sql "
+            "wrote them, upgrade hta_sql; otherwise ingest their traces again.",
             root,
             outdated,
         )
     if lost:
         log.warning(
-            "%s: omitted runs with missing or corrupt Parquet files; ingest their traces again, "
-            "restore the files, or run hta-sql repair %s: %s.",
-            root,
+            "%s: omitted runs with missing or corrupt Parquet files: %s. Ingest their traces again, "
+            "restore the files, or run: hta-sql repair %s",
             root,
             lost,
+            root,
         )
 
 
@@ -130,8 +130,8 @@ def warn_of_other_definitions(changed: list[str], root: str) -> None:
     """Log the runs whose definitions have changed, because some of their values may differ."""
     if changed:
         log.warning(
-            "%s: the definitions have changed since some runs were ingested, so some of their "
-            "numbers may differ; ingest their traces again: %s.",
+            "%s: the definitions have changed since these runs were ingested, so some of their "
+            "numbers may differ: %s. Ingest their traces again.",
             root,
             ", ".join(changed),
         )

@@ -20,7 +20,7 @@
 -- launching thread for its device is recorded, launches stay as early as recorded, and savings are lower bounds. The
 -- interval of a saving is the interval of its mean over steps.
 --
--- Title: Step time in other circumstances
+-- Title: Step time under other conditions
 -- Shown: scenario, step_ns, replayed_step_ns, saved_pct, bound, changed_ranks, reason
 -- Status: stable
 -- Since: 0.1
