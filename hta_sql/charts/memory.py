@@ -118,7 +118,7 @@ def snapshot_peak(table: pd.DataFrame) -> alt.TopLevelMixin:
     notes = ["Width: bytes in use. The last frame of each stack is the category."]
     if len(fullest) < len(moments):
         notes.append(f"The fullest {len(fullest)} of {len(moments)} moments.")
-    title = "What was in use at the peak and out of memory"
+    title = "What was in use at the peak and when memory ran out"
     return alt.vconcat(*panels, title=headed(title, *notes))
 
 

@@ -128,7 +128,7 @@ def _panels(answers: Answers, rows: int) -> list[Panel]:
     panels = [
         Panel("overview", "Overview", overview_markup(first, names, questions)),
         Panel("advice", "What to do", advice_markup(first, scope, names, rows)),
-        Panel("costs", "What costs most", costs_markup(first, scope, rows)),
+        Panel("costs", "What costs the most", costs_markup(first, scope, rows)),
     ]
     for topic in answers.contents:
         own = [one for one in there if one.section.analysis.topic == topic.key]

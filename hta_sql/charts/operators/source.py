@@ -23,7 +23,7 @@ def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     Ranks are summed; ``top`` applies to each panel.
     """
     panels = side_panels(table, "frame", SIDES, top)
-    title = "Source lines that cost most"
+    title = "Most expensive source lines"
     if not panels:
         return nothing(title, "The traces have no Python frames. Profile with with_stack=True.")
     notes = (

@@ -3,7 +3,7 @@
 -- Blocks that were allocated before the history begins have a stack only if the snapshot still contains them. The
 -- rules of snapshot_categories assign stacks to categories; stacks that match no rule have the category unknown.
 --
--- Title: What was in use at the peak and out of memory
+-- Title: What was in use at the peak and when memory ran out
 -- Shown: rank, moment, bytes, share_pct, category, category_pct, frame, failed_bytes, block_count
 -- Status: stable
 -- Since: 0.1
