@@ -44,14 +44,14 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
 --   collective_count      BIGINT [count]  Number of collectives.
 --   sized_count           BIGINT [count]  Number of collectives with a recorded size.
 --   bytes                 BIGINT [bytes]  Total message size of the collectives with a recorded size, as defined by nccl-tests; NULL if no size is recorded.
---   communication_ns      BIGINT [ns]     Time in which at least one collective of the group runs.
+--   communication_ns      BIGINT [ns]     Time with a collective of this group running: transfer and wait, overlapped or exposed, clipped to the steps.
 --   overlapped_ns         BIGINT [ns]     Part of communication_ns overlapped by compute.
 --   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns spent in transfers, including time in which waiting is unknown, overlapped by neither compute nor another group.
 --   exposed_wait_ns       BIGINT [ns]     Part of communication_ns spent waiting for another rank, overlapped by neither compute nor another group.
 --   exposed_shared_ns     BIGINT [ns]     Part of communication_ns overlapped by other groups but not by compute; the row several groups includes this time once.
 --   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is unknown.
 --   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of recorded step time, as in step_accounting.
---   wait_ns               BIGINT [ns]     Total wait of the rank in its collectives, exposed or overlapped; NULL if none is matched.
+--   wait_ns               BIGINT [ns]     Sum of the waits of the group's collectives until the last rank arrives, exposed or overlapped; NULL if none is matched.
 --   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes times nccl-tests factors / transfer time, over collectives for which both are known.
 WITH
     windows AS MATERIALIZED (
