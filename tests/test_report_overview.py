@@ -17,7 +17,7 @@ from hta_sql.report import write_report
 from hta_sql.report.answers import first_screen
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.links import linked
-from hta_sql.report.overview import overview_markup, shares
+from hta_sql.report.overview import UNRECORDED, overview_markup, shares
 from hta_sql.report.tiles import figures_markup, job_text
 from hta_sql.results.result import Result
 from tests.shared_stores import ingest_only
@@ -115,11 +115,13 @@ def test_summaries_alone_lead_to_what_they_tell(
     ],
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
-    """Rounded shares add up to 100, and each differs from its exact value by at most 0.1."""
+    """Rounded shares of recorded time add up to 100; each is exact within 0.1."""
     whole = {"step_ns": sum(parts), **dict(zip(STEP_PARTS, parts, strict=True))}
     told = shares(whole)
+    assert set(told) == {*STEP_PARTS} - {*UNRECORDED}
+    recorded = sum(whole[name] for name in told)
     assert round(sum(told.values()), 6) == 100
-    assert all(abs(told[name] - 100 * whole[name] / whole["step_ns"]) <= 0.1 for name in told)
+    assert all(abs(told[name] - 100 * whole[name] / recorded) <= 0.1 for name in told)
 
 
 def test_a_part_too_small_for_a_tenth_is_none() -> None:

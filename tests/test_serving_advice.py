@@ -192,6 +192,13 @@ def test_its_evidence_can_be_queried(
     assert len(store.run(row["next_analysis"], runs=[rule]))
 
 
+def test_time_beyond_the_fastest_rank_is_not_called_a_wait(advice: list[dict[str, Any]]) -> None:
+    """Waits elsewhere last until the last rank arrives; this time has another definition."""
+    (message,) = {row["message"] for row in advice if row["rule"] == row["run"] == "expert_wait"}
+    assert message.startswith("Expert-parallel exchanges take longer than on the fastest rank for")
+    assert "wait" not in message
+
+
 def test_a_server_without_requests_does_not_schedule_slowly(tmp_path: Path) -> None:
     """Gaps of 60 ms mean that there are no requests; gaps of 40 ms count as slow scheduling."""
     for milliseconds, speaks in ((60, False), (40, True)):

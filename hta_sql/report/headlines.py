@@ -59,6 +59,7 @@ def costs_markup(first: FirstScreen, scope: Mapping[str, Any], rows: int) -> Mar
         reason=no_rows(analysis) if not len(result) else "",
         runs=[_costs_of_run(run, costs) for run, costs in runs[:RUNS]],
         is_several=len(runs) > 1,
+        is_partial=any(row["cost"] == "unrecorded" for _, costs in runs for row in costs),
         small=SMALL_PCT,
         table=table_markup(result, rows) if len(result) else "",
         sql=sql_markup(analysis, taken_by(analysis, scope)),

@@ -30,6 +30,9 @@ RANKS = 8
 LETTERS = 140
 """Number of characters that fit in the bar of a step."""
 
+UNRECORDED = tuple(name for name in STEP_PARTS if name.startswith("unrecorded_"))
+"""Parts of a step that no share counts: the device ran work that is not in the trace."""
+
 LATE = 2
 """Maximum number of stragglers with a sentence."""
 
@@ -112,12 +115,28 @@ def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
         what = f"{cut_middle(run, 40)}:" if several else what
         share = "; the traces have no GPU activity"
         if run in with_gpus:
-            share = f"; GPUs compute for {whole['compute_ns'] / step:.0%} of it" if step else ""
+            share = _compute_share(whole)
         durations.append(f"{what} {duration_text(step)}{'' if several else share}")
     if not several:
         return durations[0].replace("%", " %")
     what = "A step" if all(map(_has_steps, runs.values())) else "A step, or the capture,"
     return f"{what} of {', of '.join(durations)}"
+
+
+def _compute_share(means: Mapping[str, float]) -> str:
+    """Return the clause about compute, which names the recorded time if it is not the whole."""
+    recorded = _recorded(means)
+    if not recorded:
+        return ""
+    share = f"GPUs compute {means['compute_ns'] / recorded:.0%} of"
+    if means["step_ns"] - recorded < means["step_ns"] / 100:
+        return f"; {share} it"
+    return f", {duration_text(recorded)} of it recorded; {share} the recorded time"
+
+
+def _recorded(means: Mapping[str, float]) -> float:
+    """Return the recorded time of a step, the denominator of shares [ns]."""
+    return means["step_ns"] - sum(means[name] for name in UNRECORDED)
 
 
 def _has_steps(rows: list[Row]) -> bool:
@@ -137,6 +156,7 @@ def _side(
         "what": "a step" if _has_steps(rows) else "the capture",
         "bar": _bar(whole, longest, LETTERS // min(runs, 2)),
         "key": _key(whole),
+        "is_partial": any(whole[name] for name in UNRECORDED),
         "unmatched_ns": unmatched if is_unmatched else None,
         "ranks": ranks,
         "rank_count": rank_count,
@@ -155,14 +175,15 @@ def _mean(rows: Iterable[Row]) -> dict[str, float]:
 
 
 def shares(means: Mapping[str, float]) -> dict[str, float]:
-    """Round the parts of a step to 0.1 %, so that they add up to 100 %.
+    """Return the parts of the recorded time, rounded to 0.1 % so that they add up to 100 %.
 
-    Parts below 0.05 % become 0.
+    Parts below 0.05 % become 0. Unrecorded parts have no share.
     """
-    step = means["step_ns"]
-    if not step:
+    recorded = _recorded(means)
+    if not recorded:
         return {}
-    tenths = {name: 1000 * means[name] / step for name in STEP_PARTS}
+    names = [name for name in STEP_PARTS if name not in UNRECORDED]
+    tenths = {name: 1000 * means[name] / recorded for name in names}
     rounded = {name: math.floor(value) for name, value in tenths.items()}
     left = 1000 - sum(rounded.values())
     large = (name for name in tenths if tenths[name] >= 0.5)
@@ -195,7 +216,7 @@ def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
     rounded = shares(means)
     return [
         {"name": name, "words": words, "color": color, "ns": means[name]}
-        | {"share": _share_text(rounded.get(name))}
+        | {"share": "" if name in UNRECORDED else _share_text(rounded.get(name))}
         for name, (words, color) in STEP_PARTS.items()
     ]
 

@@ -106,7 +106,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         yield mfu_figure(kpi["mfu_pct"], kpi["mfu_covered_pct"])
     if kpi["wait_pct"]:
         whom = f", mostly for rank {late['rank']}" if late else ""
-        yield f"waiting for other ranks{whom}", duration_text(kpi["wait_pct"] * step / 100)
+        yield f"waiting for other ranks{whom}", duration_text(_mean_wait(rows))
     if kpi["peak_memory_bytes"] is not None:
         share = kpi["peak_memory_pct"]
         of = f", {_percent(share)} of the device" if share is not None else ""
@@ -117,6 +117,11 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         yield "exposed communication", _percent(kpi["exposed_communication_pct"])
     if kpi["idle_pct"] is not None:
         yield "idle", _percent(kpi["idle_pct"])
+
+
+def _mean_wait(rows: list[Row]) -> float:
+    """Return the mean exposed wait of the steps [ns], as in the bar of the step."""
+    return sum(row["exposed_wait_ns"] or 0 for row in rows) / len(rows)
 
 
 def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:

@@ -244,8 +244,10 @@
     const told = [];
     const pieces = all(".step [data-part]", box);
     const parts = pieces.map((piece) => (of.length && step ? mean(piece.dataset.part) : 0));
-    // Tenths of a percent that add up to 100; what is below half of one is none.
-    const tenths = parts.map((part) => (step ? (1000 * part) / step : 0));
+    // Shares of the recorded time, in tenths of a percent that add up to 100; less than half a tenth is 0.
+    const isUnrecorded = pieces.map((piece) => piece.dataset.part.startsWith("unrecorded_"));
+    const recorded = parts.reduce((sum, part, place) => sum + (isUnrecorded[place] ? 0 : part), 0);
+    const tenths = parts.map((part, place) => (recorded && !isUnrecorded[place] ? (1000 * part) / recorded : 0));
     const rounded = tenths.map(Math.floor);
     const rest = Math.round(tenths.reduce((a, b) => a + b, 0)) - rounded.reduce((a, b) => a + b, 0);
     const order = tenths.map((_, place) => place).filter((place) => tenths[place] >= 0.5).sort((a, b) => rounded[a] - tenths[a] - (rounded[b] - tenths[b]));
@@ -253,20 +255,21 @@
     pieces.forEach((piece, place) => {
       const words = piece.title.split(":")[0];
       const text = `${words} ${time(parts[place])}`;
-      piece.style.width = `${tenths[place] / 10}%`;
+      piece.style.width = `${step ? (100 * parts[place]) / step : 0}%`;
       piece.title = `${words}: ${time(parts[place])}`;
       lettered(piece, text);
       const entry = box.querySelector(`.key [data-part="${piece.dataset.part}"]`);
       entry.hidden = !parts[place];
       const share = rounded[place] ? `${(rounded[place] / 10).toFixed(1)} %` : "below 0.1 %";
-      entry.querySelector("span").textContent = `${time(parts[place])}, ${share}`;
+      entry.querySelector("span").textContent = isUnrecorded[place] ? time(parts[place]) : `${time(parts[place])}, ${share}`;
       if (parts[place]) told.push(text);
     });
     box.querySelector(".step").setAttribute("aria-label", told.join("; "));
     const whose = choice.rank === null ? "all ranks" : `rank ${choice.rank}`;
     const which = choice.step === null ? "all steps" : `step ${choice.step}`;
+    const partly = parts.some((part, place) => part && isUnrecorded[place]) ? " Shares are of the recorded time." : "";
     box.querySelector(".of").textContent = of.length
-      ? `Mean of ${whose}, ${which}: ${time(step)}. Transfers, waits for other ranks and copies count only if not overlapped by computation.`
+      ? `Mean of ${whose}, ${which}: ${time(step)}. Transfers, waits for other ranks and copies count only if not overlapped by computation.${partly}`
       : `No step of ${whose}, ${which}.`;
   };
 

@@ -2,10 +2,11 @@
 --
 -- The ceiling of a rule is an upper bound of its saving, not a forecast. It never exceeds the part of step time that
 -- the rule covers (idle time, exposed transfer or wait, exposed copies, computation): even a perfect fix cannot save
--- more. The ceilings of two rules may cover the same time, so they must not be added. combined_ceiling_ns counts shared
--- time once, and lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share
--- of step time is too small to matter; the file lib/advice/_advice_<rule>.sql states the condition and its source. If
--- no rule saves 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
+-- more. Thresholds and shares are of recorded step time (`step_accounting`). The ceilings of two rules may cover the
+-- same time, so they must not be added. combined_ceiling_ns counts shared time once, and
+-- lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of step time
+-- is too small to matter; the file lib/advice/_advice_<rule>.sql states the condition and its source. If no rule saves
+-- 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
 -- Shown: position, rule, rank, severity, ceiling_ns, ceiling_pct, subject, message
@@ -35,9 +36,9 @@ CREATE OR REPLACE MACRO advice_v1(
 --   rank_count     BIGINT [count]  Number of ranks of the run that the rule applies to.
 --   severity       VARCHAR         high if ceiling_pct is at least 10, medium if at least 3, otherwise low; medium without a ceiling.
 --   ceiling_ns     BIGINT [ns]     Upper bound of the saving over all steps; NULL if unknown.
---   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of step time.
+--   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of recorded step time.
 --   combined_ceiling_ns   BIGINT [ns]  Upper bound of the combined saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
---   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of step time.
+--   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of recorded step time.
 --   step_saved_ns  DOUBLE [ns]     Upper bound of the saving per step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
 --   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if it has no name.
@@ -237,8 +238,10 @@ WITH
     ),
     measured AS (
         SELECT
-            f.* REPLACE (coalesce(n.short_name, f.subject) AS subject), s.step_count, s.step_ns, coalesce(s.has_steps, false) AS has_steps,
-            100 * (f.ceiling_ns / nullif(s.step_ns, 0)) AS ceiling_pct
+            f.* REPLACE (coalesce(n.short_name, f.subject) AS subject), s.step_count, s.recorded_ns, coalesce(s.has_steps, false) AS has_steps,
+            -- Below 1 %, the recorded part is not worth a mention.
+            coalesce(s.unrecorded_ns >= 0.01 * s.step_ns AND s.unrecorded_ns > 0, false) AS is_partial,
+            100 * (f.ceiling_ns / s.recorded_ns) AS ceiling_pct
         FROM found AS f
         LEFT JOIN spans AS s ON s.run = f.run AND s.rank = f.rank
         LEFT JOIN short AS n ON n.name = f.subject
@@ -265,14 +268,14 @@ SELECT
     r.ceiling_ns::BIGINT AS ceiling_ns,
     r.ceiling_pct,
     c.combined_ns AS combined_ceiling_ns,
-    100 * (c.combined_ns / nullif(r.step_ns, 0)) AS combined_ceiling_pct,
+    100 * (c.combined_ns / r.recorded_ns) AS combined_ceiling_pct,
     CASE WHEN r.has_steps THEN r.ceiling_ns / r.step_count END AS step_saved_ns,
     r.confidence,
     r.subject,
     r.event_count,
     r.affected_ns,
     r.message.code AS message_code,
-    lib.message_text(t.message, lib.with_fields(r.message.fields, {'has_steps': r.has_steps})) AS message,
+    lib.message_text(t.message, lib.with_fields(r.message.fields, {'has_steps': r.has_steps, 'is_partial': r.is_partial})) AS message,
     t.remedy,
     r.next_analysis,
     r.evidence_sql,

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO comm_comp_overlap_v1(
 -- Columns:
 --   run               VARCHAR      Run name.
 --   rank              INTEGER      Rank of the process.
---   communication_ns  BIGINT [ns]  Time with communication running.
+--   communication_ns  BIGINT [ns]  Time with any collective running: transfer and wait, overlapped or exposed.
 --   overlapped_ns     BIGINT [ns]  Time with communication and computation running.
 --   overlap_pct       DOUBLE [%]   overlapped / communication; NULL without communication.
 WITH

@@ -31,8 +31,8 @@ CREATE OR REPLACE MACRO communication_by_rank_v1(
 --   rank_count         BIGINT [count]  Number of ranks.
 --   collective_count   BIGINT [count]  Number of collectives and point-to-point transfers.
 --   bytes              BIGINT [bytes]  Total message size as defined by nccl-tests; NULL unless all sizes are known.
---   communication_ns   BIGINT [ns]     Time transferring data in matched collectives.
---   wait_ns            BIGINT [ns]     Time waiting for other ranks in matched collectives.
+--   communication_ns   BIGINT [ns]     Sum of the transfers of matched collectives, without their waits, overlapped or exposed.
+--   wait_ns            BIGINT [ns]     Sum of the waits of matched collectives until the last rank arrives, overlapped or exposed.
 --   communication_pct  DOUBLE [%]      communication / (communication + wait); NULL if nothing is matched.
 --   unmatched_ns       BIGINT [ns]     Total duration of unmatched collectives.
 WITH

@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO expert_load_v1(
 --   load_rows         BIGINT [1]      Load in rows (tokens of the rank's experts); NULL unless all split sizes are known.
 --   ratio_to_mean     DOUBLE [1]      Load as a multiple of the mean over the ranks of the group.
 --   imbalance         DOUBLE [1]      Largest ratio_to_mean in the group; 1 means balanced.
---   wait_ns           BIGINT [ns]     Wait time in the rank's all-to-alls; NULL if none is matched.
+--   wait_ns           BIGINT [ns]     Sum of the waits of the rank's all-to-alls until the last rank arrives; NULL if none is matched.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why the load is unknown.
 WITH

@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO expert_parallel_v1(
 --   exposed_ns       BIGINT [ns]     Part of total_ns not overlapped by compute.
 --   overlap_pct      DOUBLE [%]      overlapped_ns as a share of total_ns.
 --   transfer_ns      BIGINT [ns]     Part of total_ns up to the duration on the fastest rank; NULL with one rank, or if calls cannot be matched.
---   wait_ns          BIGINT [ns]     Remainder of total_ns; NULL if transfer_ns is NULL.
+--   wait_ns          BIGINT [ns]     Remainder of total_ns: time beyond the fastest rank, overlapped or exposed, not the time until the last rank arrives; NULL if transfer_ns is NULL.
 --   median_ns        BIGINT [ns]     Median duration of a call.
 --   hidden_ns        BIGINT [ns]     Median time from the end of a send to the start of its receive, while the transfer runs without a kernel; NULL for sends and whole calls.
 --   block_count      BIGINT [count]  Median number of thread blocks per call; the blocks occupy multiprocessors that are then unavailable to compute.

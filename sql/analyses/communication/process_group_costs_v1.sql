@@ -44,18 +44,18 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
 --   collective_count      BIGINT [count]  Number of collectives.
 --   sized_count           BIGINT [count]  Number of collectives with a recorded size.
 --   bytes                 BIGINT [bytes]  Total message size of the collectives with a recorded size, as defined by nccl-tests; NULL if no size is recorded.
---   communication_ns      BIGINT [ns]     Time in which at least one collective of the group runs.
+--   communication_ns      BIGINT [ns]     Time with a collective of this group running: transfer and wait, overlapped or exposed, clipped to the steps.
 --   overlapped_ns         BIGINT [ns]     Part of communication_ns overlapped by compute.
 --   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns spent in transfers, including time in which waiting is unknown, overlapped by neither compute nor another group.
 --   exposed_wait_ns       BIGINT [ns]     Part of communication_ns spent waiting for another rank, overlapped by neither compute nor another group.
 --   exposed_shared_ns     BIGINT [ns]     Part of communication_ns overlapped by other groups but not by compute; the row several groups includes this time once.
 --   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is unknown.
---   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of step time.
---   wait_ns               BIGINT [ns]     Total wait of the rank in its collectives, exposed or overlapped; NULL if none is matched.
+--   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of recorded step time, as in step_accounting.
+--   wait_ns               BIGINT [ns]     Sum of the waits of the group's collectives until the last rank arrives, exposed or overlapped; NULL if none is matched.
 --   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes times nccl-tests factors / transfer time, over collectives for which both are known.
 WITH
     windows AS MATERIALIZED (
-        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
+        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts, p.recorded_ns
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
     labels AS MATERIALIZED (
@@ -174,7 +174,7 @@ WITH
         SELECT DISTINCT p.run, p.rank, p.group_id, 0::BIGINT AS nothing FROM parts AS p WHERE p.is_swept
     ),
     totals AS (
-        SELECT w.run, w.rank, sum(w.end_ts - w.ts) AS ns FROM windows AS w GROUP BY w.run, w.rank
+        SELECT w.run, w.rank, sum(w.recorded_ns) AS ns FROM windows AS w GROUP BY w.run, w.rank
     ),
     several AS (
         SELECT

@@ -60,7 +60,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   cost_pct            DOUBLE [%]      cost_ns as a share of the compared time.
 --   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
 --   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the capture time, summed over the ranks that share a group with this rank.
---   wait_ns             BIGINT [ns]     Time that the rank itself waits.
+--   wait_ns             BIGINT [ns]     Sum of the waits of the rank's own collectives until the last rank arrives, overlapped or exposed.
 --   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
 --   last_arrival_pct    DOUBLE [%]      last_arrival_count as a share of collective_count.
 --   collective_count    BIGINT [count]  Number of collectives of the rank whose end times agree, excluding sends and receives.

@@ -1,7 +1,8 @@
 -- Utilization, SM efficiency, occupancy, tensor core use and peak memory of each GPU.
 --
--- Unless stated otherwise, shares are relative to step time as the device sees it: a step lasts until the work
--- launched in it has ended. A trace without steps counts as one step. Utilization is the share of time in which a
+-- Unless stated otherwise, shares are relative to recorded step time as the device sees it: a step lasts until the work
+-- launched in it has ended. A trace without steps counts as one step. Time during which the device ran work that is not
+-- in the trace (table unrecorded_time) does not count. Utilization is the share of time in which a
 -- kernel runs; copies do not count. Estimated SM efficiency is, at each moment, the number of blocks per
 -- multiprocessor summed over the running kernels; one block or more counts as 100 %. The estimate is a lower bound if
 -- some launches do not record blocks per multiprocessor (sm_known_pct). Occupancy is a mean over kernel time; NCCL
@@ -34,10 +35,11 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   compute_capability       VARCHAR         Compute capability, such as 9.0; NULL if the trace does not describe the device.
 --   multiprocessor_count     BIGINT [count]  Number of multiprocessors; NULL if the trace does not describe the device.
 --   observed_ns              BIGINT [ns]     Total step time as the device sees it.
+--   recorded_ns              BIGINT [ns]     observed_ns without unrecorded time; the denominator of the shares.
 --   kernel_ns                BIGINT [ns]     Time with at least one kernel running.
---   utilization_pct          DOUBLE [%]      kernel_ns as a share of observed_ns.
---   busy_pct                 DOUBLE [%]      Time with a kernel, copy or memset running, as a share of observed_ns.
---   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of observed_ns; NULL if no launch records its number of blocks.
+--   utilization_pct          DOUBLE [%]      kernel_ns as a share of recorded_ns; collectives that wait count, unlike in kpis.
+--   busy_pct                 DOUBLE [%]      Time with a kernel, copy or memset running, as a share of recorded_ns.
+--   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of recorded_ns; NULL if no launch records its number of blocks.
 --   sm_known_pct             DOUBLE [%]      Share of summed kernel time whose launches record blocks per multiprocessor; NULL without kernels.
 --   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct      DOUBLE [%]      Share of summed kernel time whose launches record occupancy; NULL without kernels.
@@ -81,20 +83,29 @@ WITH
     active AS (
         SELECT DISTINCT o.run, o.rank, o.device FROM ops AS o
     ),
+    unrecorded AS (
+        SELECT u.run, u.rank, u.ts, u.ts + u.dur AS end_ts
+        FROM unrecorded_time AS u
+        WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
+    ),
     bounds AS (
-        SELECT o.run, o.rank, o.device, o.ts AS at_ts, o.unit, o.blocks, o.occupancy, o.copies, 0 AS in_step FROM ops AS o
+        SELECT o.run, o.rank, o.device, o.ts AS at_ts, o.unit, o.blocks, o.occupancy, o.copies, 0 AS in_step, 0 AS missing FROM ops AS o
         UNION ALL
-        SELECT o.run, o.rank, o.device, o.end_ts, -o.unit, -o.blocks, -o.occupancy, -o.copies, 0 FROM ops AS o
+        SELECT o.run, o.rank, o.device, o.end_ts, -o.unit, -o.blocks, -o.occupancy, -o.copies, 0, 0 FROM ops AS o
         UNION ALL
-        SELECT a.run, a.rank, a.device, w.from_ts, 0, 0, 0, 0, 1 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
+        SELECT a.run, a.rank, a.device, w.from_ts, 0, 0, 0, 0, 1, 0 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
         UNION ALL
-        SELECT a.run, a.rank, a.device, w.to_ts, 0, 0, 0, 0, -1 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
+        SELECT a.run, a.rank, a.device, w.to_ts, 0, 0, 0, 0, -1, 0 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
+        UNION ALL
+        SELECT a.run, a.rank, a.device, u.ts, 0, 0, 0, 0, 0, 1 FROM unrecorded AS u JOIN active AS a ON a.run = u.run AND a.rank = u.rank
+        UNION ALL
+        SELECT a.run, a.rank, a.device, u.end_ts, 0, 0, 0, 0, 0, -1 FROM unrecorded AS u JOIN active AS a ON a.run = u.run AND a.rank = u.rank
     ),
     changes AS (
         SELECT
             b.run, b.rank, b.device, b.at_ts,
             sum(b.unit)::DOUBLE AS unit, sum(b.blocks) AS blocks, sum(b.occupancy) AS occupancy,
-            sum(b.copies)::DOUBLE AS copies, sum(b.in_step)::DOUBLE AS in_step
+            sum(b.copies)::DOUBLE AS copies, sum(b.in_step)::DOUBLE AS in_step, sum(b.missing)::DOUBLE AS missing
         FROM bounds AS b
         GROUP BY b.run, b.rank, b.device, b.at_ts
     ),
@@ -106,7 +117,8 @@ WITH
             (sum(c.blocks) OVER so_far)::BIGINT AS blocks,
             (sum(c.occupancy) OVER so_far)::BIGINT AS occupancy,
             sum(c.copies) OVER so_far > 0 AS copies,
-            sum(c.in_step) OVER so_far > 0 AS in_step
+            sum(c.in_step) OVER so_far > 0 AS in_step,
+            sum(c.missing) OVER so_far > 0 AS is_missing
         FROM changes AS c
         WINDOW so_far AS (PARTITION BY c.run, c.rank, c.device ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
     ),
@@ -114,6 +126,7 @@ WITH
         SELECT
             s.run, s.rank, s.device,
             sum(s.ns)::BIGINT AS observed_ns,
+            sum(CASE WHEN s.is_missing THEN 0 ELSE s.ns END)::BIGINT AS recorded_ns,
             sum(CASE WHEN s.running & 1023 > 0 THEN s.ns ELSE 0 END)::BIGINT AS kernel_ns,
             sum(CASE WHEN s.running & 1023 > 0 OR s.copies THEN s.ns ELSE 0 END)::BIGINT AS busy_ns,
             sum((s.running & 1023) * s.ns) AS kernel_sum,
@@ -138,10 +151,11 @@ SELECT
     v.compute_major || '.' || v.compute_minor AS compute_capability,
     v.multiprocessor_count::BIGINT AS multiprocessor_count,
     s.observed_ns,
+    s.recorded_ns,
     s.kernel_ns,
-    100 * (s.kernel_ns / nullif(s.observed_ns, 0)) AS utilization_pct,
-    100 * (s.busy_ns / nullif(s.observed_ns, 0)) AS busy_pct,
-    CASE WHEN s.sm_known > 0 THEN s.blocks / nullif(s.observed_ns, 0) / 10000 END AS sm_efficiency_pct,
+    100 * (s.kernel_ns / nullif(s.recorded_ns, 0)) AS utilization_pct,
+    100 * (s.busy_ns / nullif(s.recorded_ns, 0)) AS busy_pct,
+    CASE WHEN s.sm_known > 0 THEN s.blocks / nullif(s.recorded_ns, 0) / 10000 END AS sm_efficiency_pct,
     100 * (s.sm_known / nullif(s.kernel_sum, 0)) AS sm_known_pct,
     s.occupancy / nullif(s.occupancy_known, 0) / 1000000 AS occupancy_pct,
     100 * (s.occupancy_known / nullif(s.kernel_sum, 0)) AS occupancy_known_pct,

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   rank             INTEGER           Rank of the process.
 --   step             BIGINT            Profiler step; NULL for all steps together, and for a trace without steps.
 --   step_count       BIGINT [count]    Number of steps.
---   step_ns          BIGINT [ns]       Total step time.
+--   step_ns          BIGINT [ns]       Total step time on the host.
 --   recorded_ns      BIGINT [ns]       step_ns minus unrecorded time (unrecorded_time); the denominator of rates and shares.
 --   computation_ns   BIGINT [ns]       Total duration of computation kernels launched in the steps.
 --   matrix_ns        BIGINT [ns]       Part of computation_ns in matrix products with known FLOPs.

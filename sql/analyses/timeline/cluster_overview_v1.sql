@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   step_ns               BIGINT [ns]     Duration of the step on the host.
 --   compute_ns            BIGINT [ns]     Time with a computation kernel running.
 --   transfer_ns           BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
---   wait_ns               BIGINT [ns]     Time in collectives waiting for another rank, not overlapped by compute or transfer.
+--   wait_ns               BIGINT [ns]     Exposed wait: time in matched collectives before the last rank arrives, clipped to the step, not overlapped by compute or transfer.
 --   memory_ns             BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_ns         BIGINT [ns]     Time in which the device ran work that is not in the trace: neither idle nor compute.
 --   idle_ns               BIGINT [ns]     Time with no activity on the device.

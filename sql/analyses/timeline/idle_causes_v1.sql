@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   module         VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
 --   idle_ns        BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
 --   idle_pct       DOUBLE [%]      idle_ns as a share of the rank's total over all rows.
---   step_pct       DOUBLE [%]      idle_ns as a share of the rank's step time.
+--   step_pct       DOUBLE [%]      idle_ns as a share of the rank's recorded step time; for the cause unrecorded, of all its step time.
 --   gap_count      BIGINT [count]  Number of gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns     BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step   BIGINT          Step of the gap with the longest time; NULL in a trace without steps.
@@ -96,7 +96,7 @@ SELECT
     c.module,
     c.idle_ns,
     100::DOUBLE * c.idle_ns / sum(c.idle_ns) OVER (PARTITION BY c.run, c.rank) AS idle_pct,
-    100::DOUBLE * c.idle_ns / s.step_ns AS step_pct,
+    100::DOUBLE * c.idle_ns / CASE c.cause WHEN 'unrecorded' THEN s.step_ns ELSE s.recorded_ns END AS step_pct,
     c.gap_count,
     c.longest_ns,
     c.longest_step,

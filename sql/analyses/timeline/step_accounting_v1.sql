@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the ten parts, with NULL as 0.
 --   compute_ns            BIGINT [ns]  Time with a computation kernel running.
 --   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
---   exposed_wait_ns       BIGINT [ns]  Time in collectives waiting for another rank, not overlapped by compute or transfer.
+--   exposed_wait_ns       BIGINT [ns]  Exposed wait: time in matched collectives before the last rank arrives, clipped to the step, not overlapped by compute or transfer.
 --   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_before_ns  BIGINT [ns]  Unrecorded time: the device ran work launched before the recording; NULL if none is known and some time is undecided.
 --   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing.

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO step_breakdown_v1(
 --   kernel_ns         BIGINT [ns]  Time with a computation kernel running.
 --   memcpy_ns         BIGINT [ns]  Time with a copy running, excluding earlier roles.
 --   memset_ns         BIGINT [ns]  Time with a memset running, excluding earlier roles.
---   communication_ns  BIGINT [ns]  Time with communication running, excluding earlier roles.
+--   communication_ns  BIGINT [ns]  Exposed communication: transfer or wait running on the device and no earlier role.
 --   runtime_ns        BIGINT [ns]  Time with the host in a runtime or driver call while the device is idle.
 --   data_loader_ns    BIGINT [ns]  Time with a data loader open, excluding earlier roles.
 --   cpu_exec_ns       BIGINT [ns]  Time with an operator or annotation open on the host, excluding earlier roles.

@@ -3,9 +3,10 @@
 -- The span runs from the start of the first kernel, copy or memset to the end of the last; time outside it is not
 -- counted. Times are unions over all streams of the rank, so overlapping operations count once. Compute + exposed
 -- communication + exposed memory + idle equals the span exactly. Exposed communication is not overlapped by compute;
--- exposed memory is not overlapped by compute or communication. non_compute is the sum of both exposed parts.
--- Synchronizations do not count as activity. Operations with an impossible duration (negative, or ending far after the
--- recording) count only in suspect_count and suspect_ns.
+-- exposed memory is not overlapped by compute or communication. non_compute is the sum of both exposed parts. As in
+-- HTA, shares are of the whole span, and time in which the device ran unrecorded work counts as idle; step_accounting
+-- excludes it. Synchronizations do not count as activity. Operations with an impossible duration (negative, or ending
+-- far after the recording) count only in suspect_count and suspect_ns.
 --
 -- Title: Where GPU time goes
 -- Shown: rank, span_ns, compute_pct, exposed_communication_pct, exposed_memory_pct, idle_pct, compute_ns, idle_ns

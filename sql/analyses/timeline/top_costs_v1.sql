@@ -1,11 +1,12 @@
 -- Largest costs in step time: idle GPUs by cause, exposed transfers, waits for other ranks, exposed copies, kernels.
 --
--- Step time is the duration of host steps, summed over all ranks. Idle, unrecorded and exposed times are mutually
--- exclusive, as in `step_accounting`. Idle time is split as in `idle_causes`. A gap is idle_host until the host has
--- launched the operation that ends it, or throughout if no operation follows. The rest of the gap is idle_queued. A
--- gap is idle_unknown if the launch of that operation is not in the trace. Unrecorded time, in which the device ran
--- work that is not in the trace, is neither idle time nor a cost of the host. Kernels are the num_kernels computation
--- kernels with the longest total duration; concurrent kernels on two streams both count. Costs of zero have no row.
+-- Step time is the duration of host steps, summed over all ranks; shares are of its recorded part. Idle, unrecorded and
+-- exposed times are mutually exclusive, as in `step_accounting`. Idle time is split as in `idle_causes`. A gap is
+-- idle_host until the host has launched the operation that ends it, or throughout if no operation follows. The rest of
+-- the gap is idle_queued. A gap is idle_unknown if the launch of that operation is not in the trace. Unrecorded time,
+-- in which the device ran work that is not in the trace, is neither idle time nor a cost of the host. Kernels are the
+-- num_kernels computation kernels with the longest total duration; concurrent kernels on two streams both count. Costs
+-- of zero have no row.
 --
 -- Title: What costs the most
 -- Shown: cost_ns, cost_pct, subject, message, next_analysis, cost, worst_rank, position
@@ -31,11 +32,11 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   cost_ns         BIGINT [ns]     Cost on all ranks.
---   cost_pct        DOUBLE [%]      cost_ns as a share of the run's step time.
+--   cost_pct        DOUBLE [%]      cost_ns as a share of the run's recorded step time; for the cost unrecorded, of all step time.
 --   event_count     BIGINT [count]  Number of gaps, or of launches of the kernel; NULL for other costs.
 --   worst_rank      INTEGER         Rank with the highest cost; the lowest rank if several are equal. For waits, the rank that waits the longest.
 --   worst_rank_ns   BIGINT [ns]     Cost on that rank.
---   worst_rank_pct  DOUBLE [%]      worst_rank_ns as a share of that rank's step time.
+--   worst_rank_pct  DOUBLE [%]      worst_rank_ns as a share of that rank's recorded step time; for the cost unrecorded, of all its step time.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Explanation; for waits, also the awaited rank.
 --   next_analysis   VARCHAR         Analysis that shows more.
@@ -47,7 +48,7 @@ WITH
     -- Exclude ranks without device activity, which have no GPU that could be idle.
     times AS MATERIALIZED (
         SELECT
-            w.run, w.rank, sum(w.step_ns)::BIGINT AS span,
+            w.run, w.rank, sum(w.step_ns)::BIGINT AS step_ns, sum(w.recorded_ns)::BIGINT AS recorded_ns,
             sum(w.exposed_transfer_ns)::BIGINT AS transfer, sum(w.exposed_wait_ns)::BIGINT AS wait, sum(w.exposed_memory_ns)::BIGINT AS memory
         FROM windows AS w
         GROUP BY w.run, w.rank
@@ -96,7 +97,7 @@ WITH
         JOIN longest AS l ON l.run = k.run AND l.name = k.name
     ),
     run_spans AS (
-        SELECT t.run, sum(t.span) AS total
+        SELECT t.run, sum(t.step_ns) AS step_ns, sum(t.recorded_ns) AS recorded_ns
         FROM times AS t
         GROUP BY t.run
     ),
@@ -107,7 +108,7 @@ WITH
             c.subject,
             sum(c.ns)::BIGINT AS ns,
             sum(c.events)::BIGINT AS events,
-            arg_min({'rank': c.rank, 'ns': c.ns, 'span': t.span}, {'ns': -c.ns, 'rank': c.rank}) AS worst
+            arg_min({'rank': c.rank, 'ns': c.ns, 'span': CASE c.cost WHEN 'unrecorded' THEN t.step_ns ELSE t.recorded_ns END}, {'ns': -c.ns, 'rank': c.rank}) AS worst
         FROM costs AS c
         JOIN times AS t ON t.run = c.run AND t.rank = c.rank
         GROUP BY c.run, c.cost, c.subject
@@ -154,7 +155,7 @@ SELECT
     t.cost,
     t.subject,
     t.ns AS cost_ns,
-    100::DOUBLE * t.ns / s.total AS cost_pct,
+    100::DOUBLE * t.ns / CASE t.cost WHEN 'unrecorded' THEN s.step_ns ELSE s.recorded_ns END AS cost_pct,
     t.events AS event_count,
     t.worst.rank AS worst_rank,
     t.worst.ns AS worst_rank_ns,

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib._advice_collective_waits(
 WITH
     _waits AS (
         SELECT
-            s.run, s.rank, s.step_ns, m.collective, m.excess_count, m.excess_ns, m.median_bytes, m.event_id,
+            s.run, s.rank, s.recorded_ns, m.collective, m.excess_count, m.excess_ns, m.median_bytes, m.event_id,
             s.wait_ns,
             coalesce((s.transfer_ns * (m.excess_ns / nullif(m.total_ns, 0)))::BIGINT, 0) AS sized_ns
         FROM query_table(spans) AS s
@@ -30,16 +30,16 @@ WITH
 SELECT
     w.run, w.rank, 'collective_waits' AS rule, w.collective AS subject, w.excess_count AS event_count, w.excess_ns AS affected_ns, w.sized_ns AS ceiling_ns, 'medium' AS confidence,
     w.event_id,
-    lib.message('advice.collective_waits_by_size', {'share_pct': 100 * (w.sized_ns / w.step_ns), 'collective_count': w.excess_count, 'median_bytes': w.median_bytes}) AS message,
+    lib.message('advice.collective_waits_by_size', {'share_pct': 100 * (w.sized_ns / w.recorded_ns), 'collective_count': w.excess_count, 'median_bytes': w.median_bytes}) AS message,
     format('FROM collectives_v1(runs := [{}], ranks := [{}])', lib.sql_literal(w.run), w.rank) AS evidence_sql,
     'collectives' AS next_analysis
 FROM _waits AS w
-WHERE w.sized_ns >= 0.05 * w.step_ns AND w.sized_ns >= w.wait_ns
+WHERE w.sized_ns >= 0.05 * w.recorded_ns AND w.sized_ns >= w.wait_ns
 UNION ALL
 SELECT
     w.run, w.rank, 'collective_waits', NULL, NULL, w.wait_ns, w.wait_ns, 'high', NULL,
-    lib.message('advice.collective_waits', {'share_pct': 100 * (w.wait_ns / w.step_ns)}),
+    lib.message('advice.collective_waits', {'share_pct': 100 * (w.wait_ns / w.recorded_ns)}),
     format('FROM collective_waits_v1(runs := [{}], ranks := [{}])', lib.sql_literal(w.run), w.rank),
     'collective_waits'
 FROM _waits AS w
-WHERE w.wait_ns >= 0.05 * w.step_ns AND w.wait_ns > w.sized_ns
+WHERE w.wait_ns >= 0.05 * w.recorded_ns AND w.wait_ns > w.sized_ns

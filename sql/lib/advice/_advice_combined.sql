@@ -47,7 +47,7 @@ WITH
     ),
     _bounded AS (
         SELECT
-            p.run, p.rank, p.part, s.step_ns,
+            p.run, p.rank, p.part, s.recorded_ns,
             CASE p.part
                 WHEN 'idle' THEN least(p.ns, s.idle_ns)
                 WHEN 'compute' THEN least(p.ns, s.compute_ns)
@@ -77,7 +77,7 @@ SELECT
     b.run, b.rank,
     least(
         sum(CASE b.part WHEN 'lateness' THEN greatest(b.ns - greatest(e.ns, 0), 0) ELSE b.ns END),
-        any_value(b.step_ns)
+        any_value(b.recorded_ns)
     )::BIGINT AS combined_ns
 FROM _bounded AS b
 LEFT JOIN _explained AS e ON e.run = b.run AND e.rank = b.rank

@@ -84,10 +84,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'conv_bias' AS rule, 'aten::conv' AS subject, n.event_count, f.affected_ns, least(f.affected_ns, s.compute_ns) AS ceiling_ns, 'high' AS confidence, n.event_id,
-    lib.message('advice.conv_bias', {'convolution_count': n.event_count, 'share_pct': 100 * (f.affected_ns / nullif(s.step_ns, 0))}) AS message,
+    lib.message('advice.conv_bias', {'convolution_count': n.event_count, 'share_pct': 100 * (f.affected_ns / nullif(s.recorded_ns, 0))}) AS message,
     format('FROM cpu_ops WHERE run = {} AND rank = {} AND name IN (''aten::conv1d'', ''aten::conv2d'', ''aten::conv3d'', ''aten::batch_norm'') ORDER BY ts', lib.sql_literal(f.run), f.rank) AS evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM _found AS f
 JOIN _counts AS n ON n.run = f.run AND n.rank = f.rank
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE least(f.affected_ns, s.compute_ns) >= 0.005 * s.step_ns
+WHERE least(f.affected_ns, s.compute_ns) >= 0.005 * s.recorded_ns

@@ -34,12 +34,12 @@ WITH
     ),
     _found AS (
         SELECT
-            f.run, f.rank, f.subject, f.event_count, f.affected_ns, f.affected_pct, f.event_id, f.step_ns, true AS has_device,
+            f.run, f.rank, f.subject, f.event_count, f.affected_ns, f.affected_pct, f.event_id, f.recorded_ns, true AS has_device,
             f.evidence_sql || ' WHERE cause = ''data loading''' AS evidence_sql, 'idle_causes' AS next_analysis
         FROM lib.summed_idle('_chosen', spans) AS f
         UNION ALL
         SELECT
-            h.run, h.rank, h.subject, h.event_count, h.affected_ns, h.affected_pct, h.event_id, h.step_ns, false,
+            h.run, h.rank, h.subject, h.event_count, h.affected_ns, h.affected_pct, h.event_id, h.recorded_ns, false,
             h.evidence_sql, 'user_annotation_breakdown'
         FROM query_table(host) AS h
         WHERE h.kind = 'data loading'
@@ -54,4 +54,4 @@ SELECT
     END AS message,
     f.evidence_sql, f.next_analysis
 FROM _found AS f
-WHERE f.affected_ns >= 0.05 * f.step_ns
+WHERE f.affected_ns >= 0.05 * f.recorded_ns

@@ -21,4 +21,4 @@ SELECT
     f.evidence_sql || ' WHERE cause = ''runtime call''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.01 * f.step_ns
+WHERE f.affected_ns >= 0.01 * f.recorded_ns

@@ -14,14 +14,14 @@ CREATE OR REPLACE MACRO lib._advice_expert_wait(
 -- Columns: those of _advice_data_loading.
 WITH
     _found AS (
-        SELECT e.*, e.wait_ns AS lost_ns, s.step_ns
+        SELECT e.*, e.wait_ns AS lost_ns, s.recorded_ns
         FROM query_table(experts) AS e
         JOIN query_table(spans) AS s ON s.run = e.run AND s.rank = e.rank
     )
 SELECT
     f.run, f.rank, 'expert_wait' AS rule, f.subject, f.event_count, f.affected_ns, f.lost_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    lib.message('advice.expert_wait', {'share_pct': 100 * (f.lost_ns / f.step_ns)}) AS message,
+    lib.message('advice.expert_wait', {'share_pct': 100 * (f.lost_ns / f.recorded_ns)}) AS message,
     format('FROM expert_parallel_v1(runs := [{}], ranks := [{}])', lib.sql_literal(f.run), f.rank) AS evidence_sql,
     'expert_parallel' AS next_analysis
 FROM _found AS f
-WHERE f.lost_ns >= 0.05 * f.step_ns
+WHERE f.lost_ns >= 0.05 * f.recorded_ns

@@ -19,8 +19,8 @@ WITH
     )
 SELECT
     f.run, f.rank, 'exposed_copies' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, least(f.affected_ns, f.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    lib.message('advice.exposed_copies', {'copy_count': f.event_count, 'share_pct': f.affected_pct, 'exposed_pct': 100 * (f.memory_ns / nullif(f.step_ns, 0))}) AS message,
+    lib.message('advice.exposed_copies', {'copy_count': f.event_count, 'share_pct': f.affected_pct, 'exposed_pct': 100 * (f.memory_ns / nullif(f.recorded_ns, 0))}) AS message,
     f.evidence_sql,
     'memory_bandwidth_summary' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
-WHERE least(f.affected_ns, f.memory_ns) >= 0.05 * f.step_ns
+WHERE least(f.affected_ns, f.memory_ns) >= 0.05 * f.recorded_ns

@@ -35,11 +35,11 @@ SELECT
     f.run, f.rank, 'exposed_transfer' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, coalesce(f.known_ns, f.transfer_ns) AS ceiling_ns,
     CASE WHEN f.is_matched THEN 'high' WHEN 2 * f.sized_ns >= f.total_ns THEN 'medium' ELSE 'low' END AS confidence, f.event_id,
     CASE
-        WHEN f.is_matched THEN lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.step_ns, 0))})
-        WHEN 2 * f.sized_ns >= f.total_ns THEN lib.message('advice.exposed_transfer_by_size', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.step_ns, 0))})
-        ELSE lib.message('advice.exposed_transfer_or_wait', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.step_ns, 0))})
+        WHEN f.is_matched THEN lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.recorded_ns, 0))})
+        WHEN 2 * f.sized_ns >= f.total_ns THEN lib.message('advice.exposed_transfer_by_size', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.recorded_ns, 0))})
+        ELSE lib.message('advice.exposed_transfer_or_wait', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.recorded_ns, 0))})
     END AS message,
     f.evidence_sql,
     'process_group_costs' AS next_analysis
 FROM _split AS f
-WHERE coalesce(f.known_ns, f.transfer_ns) >= 0.05 * f.step_ns
+WHERE coalesce(f.known_ns, f.transfer_ns) >= 0.05 * f.recorded_ns

@@ -21,4 +21,4 @@ SELECT
     lib.message('advice.filled_copies', {'copy_count': f.event_count, 'share_pct': f.affected_pct}) AS message,
     f.evidence_sql, 'synchronizations' AS next_analysis
 FROM _found AS f
-WHERE f.ceiling_ns >= 0.01 * f.step_ns
+WHERE f.ceiling_ns >= 0.01 * f.recorded_ns

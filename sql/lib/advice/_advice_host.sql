@@ -30,11 +30,11 @@ CREATE OR REPLACE MACRO lib._advice_host(
 --   exposed_ns    BIGINT [ns]     Part of affected_ns during which the device waits for a launch; all of affected_ns without a device.
 --   device_ns     BIGINT [ns]     Device time of the same work.
 --   event_id      BIGINT          event_id of the longest event.
---   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
---   exposed_pct   DOUBLE [%]      exposed_ns as a share of step time.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of step time; the host is recorded throughout.
+--   exposed_pct   DOUBLE [%]      exposed_ns as a share of recorded step time.
 --   evidence_sql  VARCHAR         Query that returns the spans.
---   step_ns       BIGINT [ns]     Total step time.
---   memory_ns     BIGINT [ns]     Part of step_ns in which only copies or memsets run.
+--   recorded_ns   BIGINT [ns]     Total recorded step time.
+--   memory_ns     BIGINT [ns]     Part of recorded_ns in which only copies or memsets run.
 WITH
     _windows AS (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
@@ -105,8 +105,8 @@ WITH
 SELECT
     a.*,
     100 * (a.affected_ns / nullif(s.step_ns, 0)) AS affected_pct,
-    100 * (a.exposed_ns / nullif(s.step_ns, 0)) AS exposed_pct,
+    100 * (a.exposed_ns / nullif(s.recorded_ns, 0)) AS exposed_pct,
     format('FROM lib.host_costs([{}], [{}]) WHERE kind = {} ORDER BY dur DESC', lib.sql_literal(a.run), a.rank, lib.sql_literal(a.kind)) AS evidence_sql,
-    s.step_ns, s.memory_ns
+    s.recorded_ns, s.memory_ns
 FROM _all AS a
 JOIN query_table(spans) AS s ON s.run = a.run AND s.rank = a.rank

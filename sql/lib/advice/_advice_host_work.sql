@@ -26,4 +26,4 @@ SELECT
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f
 JOIN lib.advice_late_host(spans, idle) AS h ON h.run = f.run AND h.rank = f.rank
-WHERE f.affected_ns >= 0.05 * f.step_ns OR h.is_late AND f.affected_ns >= h.least_ns
+WHERE f.affected_ns >= 0.05 * f.recorded_ns OR h.is_late AND f.affected_ns >= h.least_ns

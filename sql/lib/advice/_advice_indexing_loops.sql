@@ -19,4 +19,4 @@ SELECT
     END AS message,
     h.evidence_sql, 'source_lines' AS next_analysis
 FROM query_table(host) AS h
-WHERE h.kind = 'indexing loop' AND h.exposed_ns >= 0.01 * h.step_ns
+WHERE h.kind = 'indexing loop' AND h.exposed_ns >= 0.01 * h.recorded_ns

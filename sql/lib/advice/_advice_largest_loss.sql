@@ -1,7 +1,7 @@
 -- Advice for runs in which no rule can save 3 % of step time: the largest loss of each rank, and the analysis that
 -- shows this loss.
 --
--- Losses are the parts of step time without compute. If each loss is below 5 %, compute dominates step time.
+-- Losses are the parts of recorded step time without compute. If each loss is below 5 %, compute dominates.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,7 +17,7 @@ WITH
         SELECT DISTINCT f.run
         FROM query_table(found) AS f
         JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-        WHERE f.ceiling_ns >= 0.03 * s.step_ns
+        WHERE f.ceiling_ns >= 0.03 * s.recorded_ns
     ),
     _silent AS (
         SELECT s.*, s.idle_ns + s.unrecorded_ns >= s.step_ns AS is_host_only
@@ -25,7 +25,7 @@ WITH
         WHERE s.run NOT IN (SELECT a.run FROM _advised AS a) AND s.step_ns > 0
     ),
     _losses AS (
-        SELECT s.run, s.rank, s.step_ns, s.compute_ns, s.unrecorded_ns, s.is_host_only, unnest([
+        SELECT s.run, s.rank, s.step_ns, s.recorded_ns, s.compute_ns, s.unrecorded_ns, s.is_host_only, unnest([
             {'kind': 'idle', 'ns': s.idle_ns, 'analysis': 'idle_causes'},
             {'kind': 'transfer', 'ns': s.transfer_ns, 'analysis': 'process_group_costs'},
             {'kind': 'wait', 'ns': s.wait_ns, 'analysis': 'stragglers'},
@@ -34,7 +34,7 @@ WITH
         FROM _silent AS s
     ),
     _largest AS (
-        SELECT l.run, l.rank, l.step_ns, l.compute_ns, l.unrecorded_ns, l.is_host_only, arg_max(l.loss, (l.loss.ns, l.loss.kind)) AS loss
+        SELECT l.run, l.rank, l.step_ns, l.recorded_ns, l.compute_ns, l.unrecorded_ns, l.is_host_only, arg_max(l.loss, (l.loss.ns, l.loss.kind)) AS loss
         FROM _losses AS l
         GROUP BY ALL
     ),
@@ -43,10 +43,10 @@ WITH
             l.*,
             CASE
                 WHEN l.is_host_only THEN 'ops_by_name'
-                WHEN l.loss.ns >= 0.05 * l.step_ns THEN l.loss.analysis
+                WHEN l.loss.ns >= 0.05 * l.recorded_ns THEN l.loss.analysis
                 ELSE 'kernel_table'
             END AS next_analysis,
-            100 * (l.loss.ns / l.step_ns) AS share_pct
+            100 * (l.loss.ns / l.recorded_ns) AS share_pct
         FROM _largest AS l
     )
 SELECT
@@ -57,8 +57,8 @@ SELECT
     CASE
         WHEN t.is_host_only THEN lib.message('advice.largest_loss_without_gpu', NULL)
         WHEN t.next_analysis = 'kernel_table' AND t.unrecorded_ns >= 0.05 * t.step_ns THEN
-            lib.message('advice.largest_loss_unrecorded', {'share_pct': 100 * (t.compute_ns / t.step_ns), 'loss_pct': t.share_pct, 'unrecorded_pct': 100 * (t.unrecorded_ns / t.step_ns)})
-        WHEN t.next_analysis = 'kernel_table' THEN lib.message('advice.largest_loss_compute', {'share_pct': 100 * (t.compute_ns / t.step_ns), 'loss_pct': t.share_pct})
+            lib.message('advice.largest_loss_unrecorded', {'share_pct': 100 * (t.compute_ns / t.recorded_ns), 'loss_pct': t.share_pct, 'unrecorded_pct': 100 * (t.unrecorded_ns / t.step_ns)})
+        WHEN t.next_analysis = 'kernel_table' THEN lib.message('advice.largest_loss_compute', {'share_pct': 100 * (t.compute_ns / t.recorded_ns), 'loss_pct': t.share_pct})
         WHEN t.loss.kind = 'idle' THEN lib.message('advice.largest_loss_idle', {'share_pct': t.share_pct})
         WHEN t.loss.kind = 'transfer' THEN lib.message('advice.largest_loss_transfer', {'share_pct': t.share_pct})
         WHEN t.loss.kind = 'wait' THEN lib.message('advice.largest_loss_wait', {'share_pct': t.share_pct})

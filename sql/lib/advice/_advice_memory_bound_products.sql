@@ -24,4 +24,4 @@ SELECT
     f.evidence_sql,
     'roofline' AS next_analysis
 FROM lib.summed_products('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.3 * f.step_ns
+WHERE f.affected_ns >= 0.3 * f.recorded_ns

@@ -27,4 +27,4 @@ SELECT
     f.evidence_sql,
     'launching_operators' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.05 * f.step_ns
+WHERE f.affected_ns >= 0.05 * f.recorded_ns

@@ -25,4 +25,4 @@ SELECT
     f.evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.01 * f.step_ns
+WHERE f.affected_ns >= 0.01 * f.recorded_ns

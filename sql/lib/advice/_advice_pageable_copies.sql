@@ -23,4 +23,4 @@ SELECT
     f.evidence_sql,
     'memory_bandwidth_summary' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
-WHERE least(f.affected_ns, f.memory_ns) >= 0.01 * f.step_ns
+WHERE least(f.affected_ns, f.memory_ns) >= 0.01 * f.recorded_ns

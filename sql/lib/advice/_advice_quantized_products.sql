@@ -30,4 +30,4 @@ SELECT
     f.evidence_sql,
     'kernel_table' AS next_analysis
 FROM _found AS f
-WHERE f.lost_ns >= 0.05 * f.step_ns
+WHERE f.lost_ns >= 0.05 * f.recorded_ns

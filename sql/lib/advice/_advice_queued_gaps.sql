@@ -23,4 +23,4 @@ SELECT
     f.evidence_sql || ' WHERE cause = ''device queue''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.1 * f.step_ns
+WHERE f.affected_ns >= 0.1 * f.recorded_ns

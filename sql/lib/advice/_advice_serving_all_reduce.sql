@@ -36,8 +36,8 @@ WITH
 SELECT
     f.run, f.rank, 'serving_all_reduce' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, least(f.exposed_ns, f.affected_ns) AS ceiling_ns,
     'medium' AS confidence, f.event_id,
-    lib.message('advice.serving_all_reduce', {'call_count': f.event_count, 'share_pct': 100 * (f.exposed_ns / f.step_ns), 'mean_ns': f.affected_ns / f.event_count}) AS message,
+    lib.message('advice.serving_all_reduce', {'call_count': f.event_count, 'share_pct': 100 * (f.exposed_ns / f.recorded_ns), 'mean_ns': f.affected_ns / f.event_count}) AS message,
     f.evidence_sql,
     'process_group_costs' AS next_analysis
 FROM _exposed AS f
-WHERE f.exposed_ns >= 0.05 * f.step_ns
+WHERE f.exposed_ns >= 0.05 * f.recorded_ns

@@ -34,4 +34,4 @@ SELECT
     'operator_unique_args' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _devices AS v ON v.run = f.run AND v.rank = f.rank
-WHERE f.affected_ns >= 0.03 * f.step_ns AND v.major >= 7
+WHERE f.affected_ns >= 0.03 * f.recorded_ns AND v.major >= 7

@@ -35,10 +35,10 @@ WITH
 SELECT
     f.run, f.rank, 'slow_attention' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns - f.least_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
     lib.message('advice.slow_attention', {
-        'call_count': f.event_count, 'share_pct': 100 * (f.affected_ns / s.step_ns), 'peak_pct': 100 * (f.least_ns / f.affected_ns)
+        'call_count': f.event_count, 'share_pct': 100 * (f.affected_ns / s.recorded_ns), 'peak_pct': 100 * (f.least_ns / f.affected_ns)
     }) AS message,
     format('FROM serving_roofline_v1(runs := [{}], ranks := [{}])', lib.sql_literal(f.run), f.rank) AS evidence_sql,
     'serving_roofline' AS next_analysis
 FROM _summed AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE f.affected_ns - f.least_ns >= 0.05 * s.step_ns
+WHERE f.affected_ns - f.least_ns >= 0.05 * s.recorded_ns

@@ -22,4 +22,4 @@ SELECT
     f.evidence_sql,
     'roofline' AS next_analysis
 FROM lib.summed_products('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.1 * f.step_ns
+WHERE f.affected_ns >= 0.1 * f.recorded_ns

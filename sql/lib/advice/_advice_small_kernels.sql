@@ -30,4 +30,4 @@ SELECT
     'launching_operators' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _all AS a ON a.run = f.run AND a.rank = f.rank
-WHERE f.affected_ns >= 0.05 * f.step_ns AND 10 * f.event_count >= 3 * a.event_count
+WHERE f.affected_ns >= 0.05 * f.recorded_ns AND 10 * f.event_count >= 3 * a.event_count

@@ -23,4 +23,4 @@ SELECT
     f.evidence_sql || ' WHERE cause = ''synchronization'' OR relation = ''effect''' AS evidence_sql,
     'synchronizations' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.02 * f.step_ns
+WHERE f.affected_ns >= 0.02 * f.recorded_ns

@@ -32,4 +32,4 @@ SELECT
     'launching_operators' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _pieces AS p ON p.run = f.run AND p.rank = f.rank
-WHERE p.softmax_ns >= 0.03 * f.step_ns AND p.product_count >= 2
+WHERE p.softmax_ns >= 0.03 * f.recorded_ns AND p.product_count >= 2

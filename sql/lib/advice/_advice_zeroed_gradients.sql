@@ -23,11 +23,11 @@ SELECT
     f.evidence_sql,
     'user_annotation_breakdown' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
-WHERE f.affected_ns >= 0.005 * f.step_ns
+WHERE f.affected_ns >= 0.005 * f.recorded_ns
 UNION ALL
 SELECT
     h.run, h.rank, 'zeroed_gradients', h.subject, h.event_count, h.affected_ns, h.exposed_ns, 'high', h.event_id,
     lib.message('advice.zeroed_gradients_without_gpu', {'gradient_count': h.event_count, 'share_pct': h.affected_pct}),
     h.evidence_sql, 'user_annotation_breakdown'
 FROM query_table(host) AS h
-WHERE h.kind = 'zeroed gradients' AND h.affected_ns >= 0.005 * h.step_ns
+WHERE h.kind = 'zeroed gradients' AND h.affected_ns >= 0.005 * h.recorded_ns

@@ -14,10 +14,10 @@ CREATE OR REPLACE MACRO lib.summed_idle(
 --   subject       VARCHAR         Host activity with the most idle time, synchronizations first; NULL if nothing was open.
 --   event_count   BIGINT [count]  Number of gaps, regardless of the number of causes; a gap across a step boundary counts as two.
 --   affected_ns   BIGINT [ns]     Total idle time.
---   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of recorded step time.
 --   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
 --   evidence_sql  VARCHAR         Query that returns all causes on the rank.
---   step_ns       BIGINT [ns]     Total step time.
+--   recorded_ns   BIGINT [ns]     Total recorded step time.
 WITH
     _summed AS (
         SELECT
@@ -30,8 +30,8 @@ WITH
         GROUP BY i.run, i.rank
     )
 SELECT
-    u.run, u.rank, u.subject, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.step_ns, 0)) AS affected_pct, u.event_id,
+    u.run, u.rank, u.subject, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.recorded_ns, 0)) AS affected_pct, u.event_id,
     format('FROM idle_causes_v1(runs := [{}], ranks := [{}])', lib.sql_literal(u.run), u.rank) AS evidence_sql,
-    s.step_ns
+    s.recorded_ns
 FROM _summed AS u
 JOIN query_table(spans) AS s ON s.run = u.run AND s.rank = u.rank

@@ -15,11 +15,11 @@ CREATE OR REPLACE MACRO lib.summed_kernels(
 --   kernel        VARCHAR         Operation with the longest total duration.
 --   event_count   BIGINT [count]  Number of operations.
 --   affected_ns   BIGINT [ns]     Total duration.
---   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of recorded step time.
 --   event_id      BIGINT          event_id of a long operation in the group with the longest total.
 --   evidence_sql  VARCHAR         Query that returns all operations on the rank with the name in kernel.
---   step_ns       BIGINT [ns]     Total step time.
---   compute_ns    BIGINT [ns]     Part of step_ns with a computation kernel running.
+--   recorded_ns   BIGINT [ns]     Total recorded step time.
+--   compute_ns    BIGINT [ns]     Part of recorded_ns with a computation kernel running.
 --   transfer_ns   BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
 --   memory_ns     BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 WITH
@@ -35,8 +35,8 @@ WITH
         GROUP BY k.run, k.rank
     )
 SELECT
-    u.run, u.rank, u.subject, u.kernel, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.step_ns, 0)) AS affected_pct, u.event_id,
+    u.run, u.rank, u.subject, u.kernel, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.recorded_ns, 0)) AS affected_pct, u.event_id,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur DESC', lib.sql_literal(u.run), u.rank, lib.sql_literal(u.kernel)) AS evidence_sql,
-    s.step_ns, s.compute_ns, s.transfer_ns, s.memory_ns
+    s.recorded_ns, s.compute_ns, s.transfer_ns, s.memory_ns
 FROM _summed AS u
 JOIN query_table(spans) AS s ON s.run = u.run AND s.rank = u.rank

@@ -14,11 +14,11 @@ CREATE OR REPLACE MACRO lib.summed_products(
 --   subject       VARCHAR         Operator with the longest total duration.
 --   event_count   BIGINT [count]  Number of kernels.
 --   affected_ns   BIGINT [ns]     Total duration.
---   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of recorded step time.
 --   least_ns      BIGINT [ns]     Roofline time of the kernels.
 --   evidence_sql  VARCHAR         Query that returns the roofline analysis of the rank.
---   step_ns       BIGINT [ns]     Total step time.
---   compute_ns    BIGINT [ns]     Part of step_ns with a computation kernel running.
+--   recorded_ns   BIGINT [ns]     Total recorded step time.
+--   compute_ns    BIGINT [ns]     Part of recorded_ns with a computation kernel running.
 WITH
     _summed AS (
         SELECT
@@ -28,8 +28,8 @@ WITH
         GROUP BY p.run, p.rank
     )
 SELECT
-    u.run, u.rank, u.subject, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.step_ns, 0)) AS affected_pct, u.least_ns,
+    u.run, u.rank, u.subject, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.recorded_ns, 0)) AS affected_pct, u.least_ns,
     format('FROM roofline_v1(runs := [{}], ranks := [{}])', lib.sql_literal(u.run), u.rank) AS evidence_sql,
-    s.step_ns, s.compute_ns
+    s.recorded_ns, s.compute_ns
 FROM _summed AS u
 JOIN query_table(spans) AS s ON s.run = u.run AND s.rank = u.rank

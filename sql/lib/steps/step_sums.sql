@@ -1,5 +1,5 @@
 -- Total step time of each rank, and the parts that sum to it; each part is an upper bound on the time that can be
--- saved in it.
+-- saved in it. Shares of a rank's time are shares of recorded_ns.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -24,6 +24,7 @@ CREATE OR REPLACE MACRO lib.step_sums(
 --   wait_ns      BIGINT [ns]     Time in collectives waiting for another rank, not overlapped by compute or transfer.
 --   memory_ns    BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_ns  BIGINT [ns]   Time during which the device ran work that is not in the trace.
+--   recorded_ns  BIGINT [ns]     step_ns minus unrecorded_ns; NULL if it is 0.
 --   idle_ns      BIGINT [ns]     Time with no activity on the device.
 SELECT
     p.run, p.rank, count(*) AS step_count, bool_or(p.step IS NOT NULL) AS has_steps,
@@ -33,6 +34,7 @@ SELECT
     sum(p.exposed_wait_ns)::BIGINT AS wait_ns,
     sum(p.exposed_memory_ns)::BIGINT AS memory_ns,
     sum(p.step_ns - p.recorded_ns)::BIGINT AS unrecorded_ns,
+    nullif(sum(p.recorded_ns), 0)::BIGINT AS recorded_ns,
     sum(p.idle_before_ns + p.idle_between_ns + p.idle_after_ns)::BIGINT AS idle_ns
 FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
 GROUP BY p.run, p.rank
