@@ -128,7 +128,7 @@ def _compute_share(means: Mapping[str, float]) -> str:
     recorded = _recorded(means)
     if not recorded:
         return ""
-    share = f"GPUs compute {means['compute_ns'] / recorded:.0%} of"
+    share = f"GPUs compute for {means['compute_ns'] / recorded:.0%} of"
     if means["step_ns"] - recorded < means["step_ns"] / 100:
         return f"; {share} it"
     return f", {duration_text(recorded)} of it recorded; {share} the recorded time"
