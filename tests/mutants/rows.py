@@ -55,7 +55,7 @@ PLACE = "place"
 
 
 def stored_tables() -> dict[str, dict[str, str]]:
-    """Return the stored tables under the views of a catalog, with the types of their columns."""
+    """Return the stored tables that the views of a catalog read, with their column types."""
     stored = {table: {**kinds, "span": "INTEGER"} for table, kinds in stored_columns().items()}
     return {**stored, **SCOPE_TABLES}
 
