@@ -1,4 +1,4 @@
-"""Tests of the time of the lowest running layer, in lanes and in steps.
+"""Tests that time is attributed to the lowest running layer, in lanes and in steps.
 
 The results are compared with a reference function.
 """
