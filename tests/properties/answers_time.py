@@ -1,4 +1,4 @@
-"""Recompute the analyses of time from every interval between event boundaries."""
+"""Recompute the time analyses from every interval between event boundaries."""
 
 from __future__ import annotations
 
