@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class ReaderHook(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ignore]
-    """Build hook that adds the reader to a wheel, which is then for one platform and any Python 3."""
+    """Build hook that adds the reader to a wheel, which then fits one platform and any Python 3."""
 
     PLUGIN_NAME = "custom"
 

@@ -185,8 +185,8 @@ def test_windows_say_why_they_have_no_path(
 ) -> None:
     """The log states why a window has no path.
 
-    The possible reasons are: no operator in the window, no such event, an excluded event, and no such
-    instance.
+    The possible reasons are: no operator in the window, no such event, an excluded event, and no
+    such instance.
     """
     operator = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1}
     operators = [{**operator, "ts": ts, "dur": 10} for ts in (150, 450)]

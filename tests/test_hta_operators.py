@@ -99,7 +99,7 @@ def test_frequent_sequences_have_htas_columns(analysis: TraceAnalysis, tmp_path:
 
 
 def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """In an uncompressed trace, only the two calls' events change: they get the argument Patterns."""
+    """In an uncompressed trace, only the two calls' events change: they get a Patterns argument."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_patterns("aten::linear", out, compress_other_kernels=False)

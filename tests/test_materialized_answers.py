@@ -318,7 +318,7 @@ def test_a_broken_file_is_computed_again(
 
 @pytest.mark.slow
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
-    """A catalog built after a run's files vanished computes its answers and reads the other runs'."""
+    """If a run's answers vanish, a rebuilt catalog computes them and reads those of other runs."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     for path in kept_files(store, "a"):

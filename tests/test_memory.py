@@ -107,7 +107,7 @@ def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_ste
 
 
 def test_what_operators_keep_is_what_more_is_in_use(store: hta_sql.TraceStore) -> None:
-    """The increases of all operators add up to the growth of memory; the curve contains the peak."""
+    """The increases of all operators add up to the memory growth; the curve contains the peak."""
     ((before, after, at),) = store.sql(
         "SELECT before_bytes, end_bytes, peak_event_id FROM memory_peaks"
     ).rows()

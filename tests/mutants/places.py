@@ -81,7 +81,7 @@ class Place:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Interrupt a query after a limit of CPU time; elapsed time would depend on the machine's load."""
+        """Interrupt a query that exceeds a limit of CPU time, which does not depend on load."""
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(ended, time.process_time() + LIMIT_S))
         watch.start()

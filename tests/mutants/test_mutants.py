@@ -118,7 +118,7 @@ def test_what_computes_a_derived_table_is_part_of_what_reads_it() -> None:
 
 @pytest.fixture(scope="module")
 def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
-    """Return a court that judges by golden cases only, with the rows for the cases of one object."""
+    """Return a court that judges by golden cases only, with the rows for one object's cases."""
     with pytest.MonkeyPatch.context() as patch, closing(Court()) as opened:
         patch.setattr(rows, "KEPT", tmp_path_factory.mktemp("mutants"))
         patch.setattr(judges, "_properties", lambda _: iter(()))

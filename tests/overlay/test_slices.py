@@ -91,7 +91,7 @@ def test_a_window_has_every_event_that_is_in_it(
 
 
 def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> None:
-    """The window of an iteration ends with its last kernel and has no kernels of other iterations."""
+    """The window of an iteration ends with its last kernel and has no other iteration's kernels."""
     job = continuous_batching(6, 8)
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job)), encoding="utf-8")

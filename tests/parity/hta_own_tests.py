@@ -131,7 +131,7 @@ class Outcomes:
                 line[1:].strip() for line in str(report.longrepr).splitlines() if line[:1] == "E"
             ]
             errors = [line for line in lines if re.match(r"[\w.]+(Error|Promised)\b", line)]
-            why = errors[-1] if errors else "?"  # the last exception in a chain is the one that ended the test
+            why = errors[-1] if errors else "?"  # the last exception ended the test
             outcome = next((kind for kind, sign in KINDS.items() if re.search(sign, why)), outcome)
         self.counts[report.nodeid.split("::", maxsplit=1)[0]][outcome] += 1
         self.reasons += [f"{outcome}: {report.nodeid}: {why}"] if why else []

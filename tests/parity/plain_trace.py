@@ -1,6 +1,6 @@
 """HTA's view of a trace in plain Python, read from the raw file, with HTA's quirks as switches.
 
-This module defines the rows and the scope; plain_time.py and plain_path.py compute frames and paths.
+This module defines rows and scope; plain_time.py and plain_path.py compute frames and paths.
 With all causes that the ledger lists for a frame, the result is exactly HTA's; without any cause,
 it is ours. A cause that changes nothing is wrong.
 """
@@ -150,7 +150,7 @@ def _number(value: Any) -> int:
 
 
 def _link(rows: list[Row]) -> None:
-    """Link rows by correlation as HTA does: to the last of several partners, or to 0 without one."""
+    """Link rows by correlation as HTA does: to the last of several partners; without one, to 0."""
     sides: tuple[dict[int, int], dict[int, int]] = ({}, {})
     for row in rows:
         if row.correlation != -1:

@@ -140,7 +140,7 @@ NAMES = ("unknown_launches", "unlinked", "skewed", "tied", "gpu_steps")
 def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """The columns, and the statistics of each stream without a cause of differences, equal HTA's."""
+    """The columns, and the statistics of streams without a cause of differences, equal HTA's."""
     hta = hta_frame(job, "queue_length_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_summary(analysis.store.ranks(job))

@@ -113,7 +113,7 @@ def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, 
 @needs_numbers
 @pytest.mark.parametrize(("job", "name"), CASES)
 def test_the_causes_explain_the_length(job: str, name: str, jobs_store: TraceStore) -> None:
-    """Plain Python computes HTA's length only if it applies all causes, and ours if it applies none."""
+    """Plain Python computes HTA's length only with all causes applied, and ours with none."""
     check_length(job, name, jobs_store, listed(job, name, read_ledger()))
 
 

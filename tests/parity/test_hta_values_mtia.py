@@ -37,7 +37,7 @@ def rows(frame: pd.DataFrame | None, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_a6_temporal_breakdown(mtia: TraceAnalysis) -> None:
-    """Of 70 µs, 35 µs are computation and 10 µs are copying; HTA counts a wait of 8 µs too (Q19)."""
+    """Of 70 µs, 35 µs are computation and 10 µs copying; HTA counts a wait of 8 µs too (Q19)."""
     (row,) = mtia.get_temporal_breakdown().to_dict("records")
     assert row == {
         "rank": 0,

@@ -53,7 +53,10 @@ def head(where: Place) -> Row:
 
 
 def memory_peaks(world: World, scope: Scope) -> list[Row]:
-    """Return the peaks of allocated and reserved memory, and the first event at the allocation peak."""
+    """Return the peaks of allocated and reserved memory.
+
+    The returned event is the first one at the peak of allocated memory.
+    """
     rows = []
     for where, events in by_device(world, scope).items():
         totals = [m.args["Total Allocated"] for m in events]

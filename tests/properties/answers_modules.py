@@ -55,7 +55,7 @@ class Tree:
         return above is not None and (is_gradient(above) or self.recomputed(above))
 
     def path(self, call: Item) -> Path:
-        """Return the names of the modules around a call, followed by the name of the call itself."""
+        """Return the names of the modules around a call, followed by the call's own name."""
         above = innermost(chain(call)[:-1])
         if above is None:
             around: Path = ()

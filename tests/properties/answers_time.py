@@ -124,7 +124,7 @@ def gpu_kernels_by_name(world: World, scope: Scope, num_kernels: int) -> list[Ro
 
 
 def cuda_kernel_launch_stats(world: World, scope: Scope) -> list[Row]:
-    """Return each kernel with its launch call; outliers are calls above 5 µs and delays above 3 µs."""
+    """Return each kernel with its launch; calls above 5 µs and delays above 3 µs are outliers."""
     rows = []
     for op in world.ops(scope):
         if op.launch and op.kind == "kernel":

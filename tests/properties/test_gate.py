@@ -130,7 +130,7 @@ def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_missing_operator(many: TraceStore) -> None:
-    """If operators are missing, the gate is inconclusive, or fails if that difference is allowed."""
+    """If operators are missing, the gate is inconclusive, or fails if the difference is allowed."""
     outcome = gated(many, "shallower", STEP, OPERATORS)
     assert (outcome.verdict, outcome.level) == ("inconclusive", "limited")
     assert verdicts(outcome) == {"step": "inconclusive", "operators": "inconclusive"}

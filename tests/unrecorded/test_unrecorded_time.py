@@ -73,7 +73,7 @@ def test_earlier_work_is_unrecorded_while_a_recorded_operation_waits(
 def test_a_device_that_waits_for_its_first_launch_has_no_unrecorded_time(
     ingest_trace: Ingest,
 ) -> None:
-    """Until the first launch, idle time and earlier work look the same; after it, none is unrecorded."""
+    """Time before the first launch is undecided: the device may be idle or run earlier work."""
     _, recording = busy_before(0.0)
     store = ingest_trace(recording.events)
     assert recording.unrecorded == []

@@ -1,4 +1,4 @@
-"""Record tests/traces/recorded/faults with the CPU build of torch 2.13: ``record_faults.py FOLDER``.
+"""Record tests/traces/recorded/faults with torch 2.13 (CPU build): ``record_faults.py FOLDER``.
 
 Each of three jobs has one fault, which advice must list first: a data loader without workers and
 with slow samples, a Python loop over the rows of a tensor, and an optimizer that updates many small
