@@ -81,7 +81,7 @@ def classes_of(store: TraceStore, job: str) -> Classes:
 @needs_numbers
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
-    """Plain Python computes HTA's frame only with all causes applied, and ours with none applied."""
+    """Plain Python computes HTA's frame only with all causes applied, and ours with none."""
     check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))
 
 

@@ -118,6 +118,6 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
     ],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
-    """Plain Python computes HTA's path length with all listed causes applied, and ours with none."""
+    """Plain Python computes HTA's path length with all causes applied, and ours with none."""
     causes = test_explained_paths.listed(job, name, LEDGER)
     test_explained_paths.check_length(job, name, own_store, causes)
