@@ -29,7 +29,7 @@ def is_gradient(item: Item) -> bool:
 
 
 def innermost(items: list[Item]) -> Item | None:
-    """Return the innermost module call or backward operator among events."""
+    """Return the innermost module call or backward operator in a chain of events."""
     return next((item for item in items[::-1] if is_module(item) or is_gradient(item)), None)
 
 

@@ -103,7 +103,7 @@ def launched_earlier() -> list[dict[str, Any]]:
 def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_then_on(
     ingest_trace: Ingest,
 ) -> None:
-    """An operation without a launch counts as queued from the first call on, and unknown before."""
+    """An operation without a launch was queued by the time of the first call, perhaps earlier."""
     call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGetDevice", "pid": 1, "tid": 1}
     events = [*launched_earlier(), call | {"ts": 5, "dur": 1, "args": {"correlation": 99}}]
     store = ingest_trace(events)
