@@ -318,7 +318,7 @@ def test_a_broken_file_is_computed_again(
 
 @pytest.mark.slow
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
-    """If a run's answers vanish, a rebuilt catalog computes them and reads those of other runs."""
+    """If a run's files are missing, a rebuilt catalog computes its answers and reads the others."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     for path in kept_files(store, "a"):

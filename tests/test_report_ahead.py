@@ -22,7 +22,7 @@ def test_values_come_in_the_order_of_the_items(threads: int) -> None:
 
 
 def test_two_values_are_computed_at_a_time() -> None:
-    """Two values are computed concurrently: the first waits for the start of the second."""
+    """Two values are computed concurrently: here, the first one waits until the second starts."""
     started = Event()
 
     def computed(item: int) -> bool:

@@ -55,7 +55,7 @@ def head(where: Place) -> Row:
 def memory_peaks(world: World, scope: Scope) -> list[Row]:
     """Return the peaks of allocated and reserved memory.
 
-    The returned event is the first one at the peak of allocated memory.
+    ``peak_event_id`` is the first event at the peak of allocated memory.
     """
     rows = []
     for where, events in by_device(world, scope).items():
