@@ -171,7 +171,10 @@ class Court:
         return Verdict("", tuple(sorted(keys.values())))
 
     def _vet(self, judge: Judge, name: str) -> None:
-        """Check once that a test passes on the unchanged library; if not, it kills all mutants."""
+        """Check once that a test passes on the unchanged library.
+
+        A test that always fails would kill every mutant.
+        """
         if judge.name not in self._sound:
             if found := judge.verdict(name, texts_of(load_library())[name], self.places):
                 raise RuntimeError(f"{found}, without any change")

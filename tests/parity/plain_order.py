@@ -1,4 +1,4 @@
-"""Two ways to order the starts and ends on a thread: by HTA's stack walk, and ours by time."""
+"""Two orders of the starts and ends on a thread: that of HTA's stack walk, and ours by time."""
 
 from __future__ import annotations
 
