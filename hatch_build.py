@@ -1,7 +1,8 @@
-"""Builds the compiled reader where cargo is, for a wheel and in a checkout; elsewhere nothing changes.
+"""Build the compiled reader for a wheel or a checkout, if cargo is installed.
 
-``python hatch_build.py`` builds it into the checkout. ``CARGO_BUILD_TARGET`` compiles for another
-machine, which the wheel is then named for; see docs/native.md.
+``python hatch_build.py`` builds the reader into the checkout. ``CARGO_BUILD_TARGET`` compiles for a
+different platform, which the wheel's name then states; see docs/native.md. Without cargo, the
+package reads traces in SQL.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIBRARY = "hta_sql/traces/_reader.so"
-"""The same name on every system: it is loaded by its path."""
+"""Path of the reader, with the same suffix on every system, because it is loaded by its path."""
 
 log = logging.getLogger(__name__)
 
 
 class ReaderHook(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ignore]
-    """Puts the reader into a wheel, which then is for one kind of machine and any Python."""
+    """Build hook that adds the reader to a wheel, which then fits one platform and any Python 3."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatch's
-        """Build, and say what is in the wheel."""
+        """Build the reader, and add it and its platform to the build data of the wheel."""
         if build_reader(Path(self.root)):
             build_data["artifacts"].append(f"/{LIBRARY}")
             build_data["pure_python"] = False
@@ -37,16 +38,16 @@ class ReaderHook(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ignor
 
 
 def build_reader(root: Path) -> bool:
-    """Compile native/ into the package; returns whether it is there."""
+    """Compile native/ into the package; return whether this succeeded."""
     library, source = root / LIBRARY, root / "native"
     cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo" / "bin"))
     if not cargo or not source.is_dir():
-        # What an earlier source left may be no reader of this one.
+        # A reader from an earlier build may not match the current source.
         library.unlink(missing_ok=True)
         return False
     built = root / "build" / "native"
     command = [cargo, "build", "--release", "--offline", "--quiet", "--target-dir", str(built)]
-    # In the folder of the source: above it a user may have settings of cargo.
+    # Run in native/, because cargo reads settings from the current folder and those above it.
     done = subprocess.run(command, cwd=source, check=False, capture_output=True, text=True)  # noqa: S603
     target = os.environ.get("CARGO_BUILD_TARGET", "")
     names = ("libhta_sql_reader.so", "libhta_sql_reader.dylib", "hta_sql_reader.dll")
@@ -62,7 +63,7 @@ def build_reader(root: Path) -> bool:
 
 
 def _platform() -> str:
-    """Name the machine, as wheels do."""
+    """Return the platform tag of the wheel."""
     here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     target = os.environ.get("CARGO_BUILD_TARGET", "")
     return f"linux_{target.split('-')[0]}" if "linux" in target else here

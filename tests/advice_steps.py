@@ -42,7 +42,7 @@ class Step:
         self.events.append(of | {"ts": ts, "dur": end - ts})
 
     def busy(self, ts: float, end: float) -> None:
-        """Keep the device computing, launched as early as possible."""
+        """Keep the device busy with a kernel that is launched as early as possible."""
         self.device("gemm_bf16", ts, end, launch=max(0, ts - 2))
 
     def trace(self) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def collected(us: float) -> Step:
 
 
 def selected(turns: int, us: float = 140) -> Step:
-    """Build a step in which a Python loop selects and adds while the device waits.
+    """Build a step in which a Python loop selects and adds rows while the device waits.
 
     Other work follows the loop.
     """

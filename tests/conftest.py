@@ -24,7 +24,7 @@ TRACES = Path(__file__).parent / "traces"
 
 
 def pytest_configure() -> None:
-    """Run the garbage collector rarely: it takes a third of the time to collect 10,000 tests."""
+    """Run the garbage collector rarely: it takes a third of the time to collect all tests."""
     gc.set_threshold(100_000, 50, 100)
 
 

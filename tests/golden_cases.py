@@ -38,7 +38,7 @@ def stated_marks(case: Case) -> dict[str, int]:
 def traces_of(traces: str) -> dict[str, dict[int, str]]:
     """Parse a ``traces`` line: run ─▶ rank ─▶ path.
 
-    The actual number of a negative rank is discovered from its trace.
+    The actual number of a negative rank is read from its trace.
     """
     return traces_of_case(Case(GOLDEN, 0, "", traces, "", []), TRACES)
 

@@ -1,7 +1,7 @@
 """Simulated NCCL jobs with a known hang, for any number of ranks, and their Flight Recorder dumps.
 
 A rank runs its program in order and waits for each operation. A collective ends when all ranks of
-its group have entered it with the same operation. Operations that never end are the hang.
+its group have entered it with the same operation. Operations that never end constitute the hang.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Op:
     peer: int | None = None
     """Rank that a send goes to or a receive comes from."""
     line: int = 10
-    """Line of train.py that calls it."""
+    """Line of train.py that calls the operation."""
 
     @property
     def is_p2p(self) -> bool:
-        """Whether the operation is a send or a receive."""
+        """Return whether the operation is a send or a receive."""
         return self.peer is not None
 
 

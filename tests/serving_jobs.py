@@ -308,7 +308,7 @@ def pairs_of(one: Iteration) -> int:
 
 
 def attention_work(one: Iteration) -> tuple[int, int]:
-    """Return the operations and bytes of one attention.
+    """Return the operations and bytes of the attention in one iteration.
 
     The operations are two matrix products. The bytes are one read of the cache, plus query and
     output.

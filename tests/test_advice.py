@@ -221,7 +221,7 @@ def test_the_evidence_can_be_asked_for(
 
 CEILINGS_US = {
     "data_loading": 6_000,
-    "synchronization": 3_001,  # 3 ms under the call, and the next launch; between them nothing is recorded
+    "synchronization": 3_001,  # 3 ms in the call, and the next launch; nothing else is recorded
     "driver_memory": 1_500,
     "pageable_copies": 1_500,
     "unfused_attention": 4_002,
@@ -259,7 +259,7 @@ def test_what_can_be_saved(run: str, rows: dict[str, dict[str, Any]]) -> None:
 
 
 def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The output has problem, saving, remedy and next command, or says that nothing applies."""
+    """The output states problem, saving, remedy and next command, or that no rule applies."""
     path = store_of(["single_precision"], tmp_path)
     assert main(["advice", str(path), "--runs", "single_precision"]) == 0
     told = capsys.readouterr().out

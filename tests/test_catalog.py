@@ -153,7 +153,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 def test_an_engine_that_plans_otherwise(
     store: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
-    """A store opens even if the engine does not know the optimizer or the setting."""
+    """A store opens even if the engine does not know an optimizer or a setting that is changed."""
     monkeypatch.setattr(opened, "QUICKER_PLANS", f"SET {setting}")
     with hta_sql.open(store) as store_of_now:
         assert len(store_of_now.run("temporal_breakdown")) == 2

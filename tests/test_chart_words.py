@@ -30,7 +30,7 @@ def notes(spec: dict[str, Any]) -> str:
 
 
 def test_what_is_known_of_no_gpu_has_no_panel() -> None:
-    """A panel without any known value is omitted, because an empty axis looks like zero use."""
+    """A panel without known values is omitted: an empty axis would look like zero utilization."""
     row = {
         "run": "a",
         "rank": 0,

@@ -88,7 +88,7 @@ def test_the_example_analysis_passes_the_rules_and_its_golden_test(tmp_path: Pat
 def test_the_example_chart_has_the_marks_of_its_golden_test(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The example chart of the row that its golden test expects has the stated marks."""
+    """The example chart, drawn from the row in its golden test, has the stated marks."""
     monkeypatch.setitem(FIGURES, EXAMPLE, next(iter(FIGURES.values())))  # restored after the test
     exec(compile(blocks("python")[0], "CONTRIBUTING.md", "exec"), {})  # noqa: S102 - our own page
     row = {"run": "run", "rank": 0, "name": "Memcpy DtoH", "copy_ns": 15_000, "copy_count": 1}

@@ -155,7 +155,7 @@ def test_a_graph_comes_back_from_a_file(graph: CPGraph, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_windows_without_anything_have_no_path(ingest_trace: Callable[..., TraceStore]) -> None:
-    """A path that does not exist is reported differently for each reason.
+    """How a missing path is reported depends on the reason why it is missing.
 
     An unknown name gives None, an unknown instance is an error, and a rank without host events has
     a graph without a path.
@@ -183,10 +183,10 @@ def step(number: int, ts: int) -> dict[str, Any]:
 def test_windows_say_why_they_have_no_path(
     ingest_trace: Callable[..., TraceStore], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log states which of the reasons applies.
+    """The log states why a window has no path.
 
-    The reasons are: no operator in the window, no such event, an excluded event, and no such
-    instance.
+    The possible reasons are: no operator in the window, no such event, an excluded event, and no
+    such instance.
     """
     operator = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1}
     operators = [{**operator, "ts": ts, "dur": 10} for ts in (150, 450)]

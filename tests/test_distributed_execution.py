@@ -194,7 +194,7 @@ def test_another_hta_sql_on_a_worker(
     """A worker with a different version of hta_sql is refused, because its SQL may differ."""
     seen = iter([identity_of(tiny_store._folder, tiny_store.library.base)])
     other = Identity("", "", "other")
-    # The caller sees the actual identity first, and the worker then sees another one.
+    # The caller sees the actual identity first, and the worker then sees a different one.
     monkeypatch.setattr(distributed, "identity_of", lambda *_: next(seen, other))
     with pytest.raises(hta_sql.StoreError, match="differs from that of the caller"):
         tiny_store.run("temporal_breakdown", executor=here)

@@ -73,7 +73,7 @@ def test_an_error_crosses_processes(name: str) -> None:
 
 
 def test_a_trace_that_vanished_is_not_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """A missing trace is not reported as an error of writing the output."""
+    """A missing trace is not reported as a failure to write the output."""
     with (
         pytest.raises(errors.TraceNotFoundError, match=r"^gone$"),
         trace_output(str(tmp_path / "a.json")),

@@ -79,7 +79,7 @@ def test_every_recipe_is_looked_at() -> None:
 
 @pytest.mark.parametrize(("recipe", "sql"), RECIPES, ids=[recipe for recipe, _ in RECIPES])
 def test_the_page_chooses(recipe: str, sql: str, analysis: TraceAnalysis) -> None:
-    """The SQL on the page selects the expected events, and so does the filter class if any."""
+    """The SQL on the page, and the filter class if there is one, selects the expected events."""
     assert sorted(analysis.store.sql(sql).df()["event_id"]) == CHOSEN[recipe]
     if recipe.partition("(")[0] in trace_filter.__all__:
         chosen: Filter = eval(recipe, vars(trace_filter).copy())  # noqa: S307 - our own page

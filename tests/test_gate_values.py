@@ -50,7 +50,7 @@ def test_rows_are_paired_by_what_names_them() -> None:
     ],
 )
 def test_an_aggregate_is_one_of_steps(aggregate: str, expected: Value) -> None:
-    """An aggregate is computed per step and then over the steps, so that any two runs compare."""
+    """An aggregate is computed per step and then over the steps, so any two runs are comparable."""
     assert values_of(ROWS, rule(aggregate=aggregate), (), 3) == {(): expected}
 
 

@@ -48,7 +48,7 @@ READING = 3
 def asked_always(cases: list[Case], least: int) -> set[str]:
     """Select ``traces`` lines until each analysis has enough cases, the most efficient line first.
 
-    Ingesting the traces costs as much as some queries, so all cases of a line run, or none.
+    Ingesting the traces costs as much as several queries, so all cases of a line run or none.
     """
     told: dict[str, Counter[str]] = {case.traces: Counter() for case in cases}
     for case in cases:

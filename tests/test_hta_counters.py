@@ -96,7 +96,7 @@ def test_queue_summaries_describe_the_series(analysis: TraceAnalysis) -> None:
     described: Any = analysis.get_queue_length_summary_from_time_series(series)
     pd.testing.assert_frame_equal(summary, described, check_index_type=False)
     for rank, frame in series.items():
-        pd.testing.assert_frame_equal(frame, before[rank])  # HTA adds a column to it
+        pd.testing.assert_frame_equal(frame, before[rank])  # HTA adds a column to the frame
 
 
 def test_every_stream_with_a_full_queue_has_a_row(analysis: TraceAnalysis) -> None:

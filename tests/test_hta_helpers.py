@@ -127,7 +127,7 @@ def test_default_files_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_parser_config() -> None:
-    """Arguments are added once, selected and described; the default can be changed and restored."""
+    """Arguments can be added once, selected and described, and the default changed and restored."""
     config = ParserConfig(ParserConfig.ARGS_MINIMUM)
     config.add_args([*ParserConfig.ARGS_COMMUNICATION, *ParserConfig.ARGS_MINIMUM])
     assert [spec.name for spec in config.get_args()][:3] == [
@@ -160,7 +160,7 @@ def test_parser_config() -> None:
 
 
 def test_types_of_arguments_agree() -> None:
-    """Each data frame column has the same type in the argument type check."""
+    """Each data frame column has the type that the argument type check expects, or is an object."""
     types_of = {"integer": ValueType.Int, "number": ValueType.Float, "text": ValueType.String}
     checked = {a.name: types_of.get(a.checked_type) for a in known_arguments() if a.checked_type}
     for spec in ParserConfig.ARGS_COMPLETE:

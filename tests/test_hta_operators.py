@@ -99,7 +99,7 @@ def test_frequent_sequences_have_htas_columns(analysis: TraceAnalysis, tmp_path:
 
 
 def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Uncompressed, only the events of the two calls change: they get the argument Patterns."""
+    """In an uncompressed trace, only the two calls' events change: they get a Patterns argument."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_patterns("aten::linear", out, compress_other_kernels=False)
@@ -218,7 +218,7 @@ def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None
 
 @pytest.mark.slow
 def test_each_rank_has_its_own_aten_ops(tmp_path: Path) -> None:
-    """Each rank has its own rows, which rank 1 does not repeat from rank 0."""
+    """Each rank has its own rows, so rank 1 does not repeat those of rank 0."""
     files = {}
     for rank in (0, 1):
         files[rank] = str(tmp_path / f"rank-{rank}.json")

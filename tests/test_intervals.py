@@ -217,7 +217,7 @@ def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
 @given(data=st.data())
 @many
 def test_gaps_are_the_time_without_any_interval(lanes: str, data: st.DataObject) -> None:
-    """A gap extends from an end to the next start, and no interval touches its inside."""
+    """A gap extends from an end to the next start, and no interval touches its interior."""
     spans = data.draw(spans_of(lanes))
     assert ask("gaps", lanes, spans) == gaps_twin(spans)
 

@@ -80,7 +80,7 @@ def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
 
 @pytest.mark.slow  # tests/test_roles_alone.py has its quick cases
 def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
-    """All rows and columns match those of the role's traces alone."""
+    """All rows and columns equal those from ingesting only the role's traces."""
     for role, traces in job.traces.items():
         with job.alone(role) as alone:
             for name in PER_RANK:

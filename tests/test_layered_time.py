@@ -1,4 +1,4 @@
-"""Tests of the time of the lowest running layer, in lanes and in steps.
+"""Tests that time is attributed to the lowest running layer, in lanes and in steps.
 
 The results are compared with a reference function.
 """
@@ -117,7 +117,7 @@ def test_segments_have_the_lowest_layer_that_runs(some: list[Span]) -> None:
 @given(some=spans(), rows=steps())
 @settings(max_examples=examples(25), deadline=None)
 def test_layers_of_a_step_are_those_of_its_time(some: list[Span], rows: list[Step]) -> None:
-    """Each unit of time in a step counts for the lowest running layer, if any."""
+    """Each unit of time in a step counts towards the lowest running layer, if there is one."""
     fill("spans", some)
     fill("steps", rows)
     found = connection().execute("FROM lib.layers_in_steps('steps', 'spans')").fetchall()

@@ -113,7 +113,7 @@ def test_names_without_what_changes_from_capture_to_capture(raw: str, steady: st
 
 @pytest.mark.parametrize("frame", LEFT_OUT)
 def test_frames_that_torch_leaves_out(frame: str) -> None:
-    """Frames that start the backward pass or belong to torch's tests are omitted, as torch does."""
+    """Frames that start the backward pass or belong to torch's tests are omitted, as in torch."""
     assert value("lib.counted_stack(?)", f"a;{frame};b") == ["a", "b"]
 
 

@@ -49,7 +49,7 @@ def spans_up_to(last: int) -> st.SearchStrategy[list[Span]]:
 
 @pytest.mark.parametrize("extent", [4095, 4096, 4097, 9000])
 def test_each_instant_encloses_itself(extent: int) -> None:
-    """Each instant encloses only itself, at any position within a cell."""
+    """Each zero-length interval encloses only itself, at any position within a cell."""
     instants: list[Span] = [
         (1, ts, 0) for ts in (*range(0, extent - 2, 97), extent - 2, extent - 1)
     ]

@@ -122,8 +122,8 @@ def test_bytes_of_a_message(
 ) -> None:
     """The size is that of the output for all_gather, gather and recv, and otherwise of the input.
 
-    If the element count is unknown (NULL or 0), that of the other side counts. Elements have two
-    bytes.
+    If the element count is unknown (NULL or 0), the count of the other side is used. Elements have
+    two bytes.
     """
     call = "lib.message_bytes(?, 'Half', ?::BIGINT, ?::BIGINT)"
     assert value(call, collective, sent, received) == size

@@ -30,7 +30,7 @@ def cpu_s(task: Callable[[], object]) -> float:
 def test_a_store_of_many_runs_is_opened_like_one(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """Opening takes less than twice as long, and a query of one run reads only its own files."""
+    """Opening takes less than twice as long as for one run. A query reads only its run's files."""
     with ingest_trace("gap_causes.json") as opened:
         one = opened.path
     many = tmp_path / "many.store"

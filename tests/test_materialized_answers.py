@@ -212,7 +212,7 @@ def test_other_sql_is_another_answer(store: Path) -> None:
 
 
 def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
-    """The key of a run covers every relation in the catalog that does not only depend on files."""
+    """The key of a run covers every relation in the catalog that depends on more than files."""
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         query = (
             "SELECT view_name FROM duckdb_views() WHERE schema_name = 'stored' "
@@ -318,7 +318,7 @@ def test_a_broken_file_is_computed_again(
 
 @pytest.mark.slow
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
-    """A catalog that is built without a missing file computes that run and reads the others."""
+    """If a run's files are missing, a rebuilt catalog computes its answers and reads the others."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     for path in kept_files(store, "a"):

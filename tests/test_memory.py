@@ -20,7 +20,7 @@ STEPS, BATCH, INPUTS, HIDDEN, OUTPUTS = 4, 32, 64, 256, 10
 FLOAT = 4
 LAYERS = [INPUTS * HIDDEN, HIDDEN, HIDDEN * OUTPUTS, OUTPUTS]
 PARAMETERS = FLOAT * sum(LAYERS)
-"""Bytes of the weights, which are also those of their gradients and of the optimizer's momentum."""
+"""Size of the weights, which their gradients and the optimizer's momentum have too [bytes]."""
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_ste
 
 
 def test_what_operators_keep_is_what_more_is_in_use(store: hta_sql.TraceStore) -> None:
-    """The increases of all operators add up to the growth of memory; the curve has the peak."""
+    """The increases of all operators add up to the memory growth; the curve contains the peak."""
     ((before, after, at),) = store.sql(
         "SELECT before_bytes, end_bytes, peak_event_id FROM memory_peaks"
     ).rows()

@@ -91,7 +91,7 @@ def test_formulas_with_literals(call: str, expected: Any) -> None:
 
 
 def test_pairs_of_an_attention() -> None:
-    """The number of attention pairs matches a count of each pair, for any mask window."""
+    """The number of attention pairs matches a brute-force count for any mask window."""
     sides = (None, -1, 0, 1, 2, 9)
     masks = list(product(range(1, 6), range(1, 6), sides, sides))
     columns = [list(column) for column in zip(*masks, strict=True)]

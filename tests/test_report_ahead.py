@@ -1,4 +1,4 @@
-"""Values that are computed in threads ahead of their consumer."""
+"""Tests of values that threads compute ahead of their consumer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hta_sql.report.ahead import computed_ahead
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_values_come_in_the_order_of_the_items(threads: int) -> None:
-    """A slow value is waited for, so later values do not overtake it."""
+    """Later values wait for a slow value and do not overtake it."""
 
     def slowest_first(item: int) -> int:
         sleep(0.02 if item == 0 else 0)
@@ -22,7 +22,7 @@ def test_values_come_in_the_order_of_the_items(threads: int) -> None:
 
 
 def test_two_values_are_computed_at_a_time() -> None:
-    """The first value is computed only while the second one is computed, too."""
+    """Two values are computed concurrently: here, the first one waits until the second starts."""
     started = Event()
 
     def computed(item: int) -> bool:
@@ -34,7 +34,7 @@ def test_two_values_are_computed_at_a_time() -> None:
 
 
 def test_few_values_are_computed_before_they_are_consumed() -> None:
-    """A consumer that has received one value has at most two more waiting."""
+    """After a consumer has received one value, at most two more have been computed."""
     computed: list[int] = []
     values = computed_ahead(computed.append, range(20), 2)
     next(values)
@@ -45,7 +45,7 @@ def test_few_values_are_computed_before_they_are_consumed() -> None:
 
 
 def test_an_error_is_raised_for_its_item() -> None:
-    """Values before the failing item are returned first."""
+    """Values before a failing item are returned before its error is raised."""
     values = computed_ahead(lambda item: 1 // item, (2, 1, 0, 3), 2)
     assert [next(values), next(values)] == [0, 1]
     with pytest.raises(ZeroDivisionError):

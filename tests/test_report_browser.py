@@ -82,7 +82,7 @@ def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> N
 def test_what_is_written_into_the_bar_of_a_step_is_whole(
     page: Path, chromium: Browser, width: int
 ) -> None:
-    """A label that does not fit into its part of the bar is omitted; the others are whole."""
+    """A label that does not fit into its part of the bar is omitted; the others are complete."""
     chromium.open(page, width)
     parts = (
         "return [...document.querySelectorAll('[data-run] .step span')].filter(p => p.textContent)"

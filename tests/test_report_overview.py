@@ -95,7 +95,7 @@ def test_what_is_not_in_the_traces_is_not_nought(
 def test_summaries_alone_lead_to_what_they_tell(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """Ranks with only summaries get a link to them; otherwise, a note states what steps need."""
+    """Ranks with only summaries get a link to these; otherwise, a note states what is missing."""
     accounted = answered("host").step_accounting
     nothing = Result.of_rows(accounted.arrow().slice(0, 0), accounted.analysis)
     answers = replace(answered("host"), step_accounting=nothing)

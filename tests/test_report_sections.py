@@ -80,7 +80,7 @@ def test_nothing_found_is_told_from_nothing_recorded() -> None:
 def test_sections_say_of_which_steps_they_are(
     name: str, values: dict[str, list[int]], steps: int, said: str
 ) -> None:
-    """A section states whether it covers steps or the capture, and if it excludes the last step."""
+    """A section states its scope: steps or the whole capture, with or without the last step."""
     analysis = load_library().find(name)
     assert scope_of(analysis, values, [{"step_count": steps}, {"step_count": None}]) == said
 

@@ -87,7 +87,7 @@ def in_role(row: dict[str, Any], first: int) -> dict[str, Any]:
 
 
 def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
-    """All rows and columns match those of the role's traces alone, apart from rank numbers."""
+    """Apart from rank numbers, all rows equal those from ingesting only the role's traces."""
     counts = dict.fromkeys(NAMES, 0)
     for role in job.roles:
         with job.alone(role) as alone:

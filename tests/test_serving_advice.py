@@ -60,7 +60,7 @@ def scheduling_gap(share: float) -> Job:
 
 
 def graph_padding(share: float) -> Job:
-    """Return decode iterations that leave part of their graphs for 100 requests unused."""
+    """Return decode iterations whose graphs were captured for 100 requests but serve fewer."""
     # ``share`` refers to the total time, but padding is a share of the busy time.
     missing = round(100 * share * (BUSY_NS + SCHEDULE_NS) / BUSY_NS)
     return [[plain(requests=100 - missing, padded=100)] * COUNT], BUSY_NS * missing * COUNT // 100

@@ -188,7 +188,7 @@ def shown(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thinning keeps the peak, and the picture is written to HTA's path."""
+    """Thinning keeps the peak, and the picture is written to the same path as in HTA."""
     monkeypatch.chdir(tmp_path)
     raw = [[1000 + i, 1, 1 << 30 if i == 777 else 0, 4] for i in range(5000)]
     raw[778][2] = -(1 << 30)

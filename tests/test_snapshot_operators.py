@@ -120,7 +120,7 @@ def test_lost_events_of_either_file_shift_the_order(tmp_path: Path) -> None:
 
 
 def test_equal_sizes_at_one_address_are_told_apart_by_their_neighbors(tmp_path: Path) -> None:
-    """The snapshot has an address twice in a row, of which the trace lost one allocation."""
+    """The snapshot has two allocations in a row at one address, one of which the trace lost."""
     made = allocations()
     in_snapshot = [*made[:10], made[10], *made[10:]]
     found = joined(tmp_path / "job", made, in_snapshot)

@@ -52,7 +52,7 @@ def test_a_catalog_that_was_built_anew_serves_it(tmp_path: Path) -> None:
 
 
 def test_a_catalog_of_another_version_is_replaced(tmp_path: Path) -> None:
-    """An ingest without new traces leaves a broken catalog, which the first query replaces."""
+    """An ingest without new traces leaves a broken catalog; the first query replaces it."""
     hta_sql.ingest(FIRST, tmp_path / "s", run="one").close()
     catalog = tmp_path / "s" / "catalog.duckdb"
     catalog.write_bytes(b"no catalog at all")
@@ -72,7 +72,7 @@ def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
 
 
 def test_it_travels_and_closes_unasked(tmp_path: Path) -> None:
-    """A pickled store opens the same store, and closed or collected stores leave no file open."""
+    """An unpickled store opens the same store; closed or deleted objects leave no file open."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert pickle.loads(pickle.dumps(store)).runs() == ["one"]  # noqa: S301 - ours
     store.close()

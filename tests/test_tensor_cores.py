@@ -76,7 +76,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_names_tell(
     names: tuple[str, ...], truth: bool | None, con: duckdb.DuckDBPyConnection
 ) -> None:
-    """The result for a name is true, false or NULL (unknown), in a single row per name."""
+    """Each name has a single row, in which the result is true, false or NULL (unknown)."""
     con.execute(
         "CREATE OR REPLACE TABLE ops AS SELECT unnest($names || $names) AS name",
         {"names": list(names)},

@@ -89,7 +89,7 @@ def test_what_is_on_no_stream_has_a_lane(ingest_trace: Callable[..., TraceStore]
 
 
 def test_a_bar_of_short_operations_looks_idle() -> None:
-    """A merged bar has the share of time in which its operations run, here about a tenth."""
+    """A merged bar has the share of its time in which operations run, here about a tenth."""
     start = pd.Series(range(2 * MAX_BARS)) * 1000
     table = pd.DataFrame({"run": "job", "rank": 0, "device": 0, "stream": 7, "start_ns": start})
     table = table.assign(end_ns=start + 100, op_count=1, name="gemm", step=None)
@@ -208,7 +208,7 @@ def test_the_longest_events_are_drawn() -> None:
 
 
 def test_settings(trace: Trace, tmp_path: Path) -> None:
-    """The data frame or explicit settings determine the lanes, and the plot format the output."""
+    """The data frame or the settings determine the lanes; the plot format determines the output."""
     frame, symbols = trace.get_trace(0), trace.symbol_table
     setting = TimelinePlotSetting()
     auto_detect_setting(frame, setting)

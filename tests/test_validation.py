@@ -119,7 +119,7 @@ def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(ENGINE_RULES))
 def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., list[str]]) -> None:
-    """If comments disagree with the engine, the message states both."""
+    """If comments disagree with the engine, the message states what each of them says."""
     relative, edits, message = ENGINE_RULES[rule]
     (problem,) = problems_after(relative, *edits)
     assert f"sql/{relative}: {message}" in problem

@@ -38,7 +38,7 @@ def _shown(output: dict[str, Any], picture: Path) -> str:
 
 
 def _on_one_line(markup: list[str]) -> str:
-    """Join HTML into one line: pandas writes blank lines, at which Markdown ends an HTML block."""
+    """Join HTML into one line, because Markdown ends an HTML block at a blank line of pandas."""
     text = "".join(markup)
     start, _, rest = text.partition("<style scoped>")
     text = start + rest.partition("</style>")[2] if rest else text

@@ -89,7 +89,7 @@ def executed(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answered(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Remove the recipes without a result."""
+    """Remove each recipe whose result is empty, together with its heading."""
     cells = notebook["cells"]
     empty = {at for at, cell in enumerate(cells) if ": 0 rows" in json.dumps(cell.get("outputs"))}
     kept = [cell for at, cell in enumerate(cells) if not {at, at + 1} & empty]
@@ -134,7 +134,7 @@ def _lines(text: str) -> list[str]:
 
 @contextmanager
 def standing_in(folder: Path) -> Iterator[None]:
-    """Change to a new subfolder of a folder, and set the line width to :data:`COLUMNS`.
+    """Change to a new subfolder of ``folder``, and set the line width to :data:`COLUMNS`.
 
     The relative path to the tests is the same as from docs/notebooks.
     """

@@ -14,7 +14,7 @@ def with_reference(text: str, begin: str, reference: str) -> str:
 
     Args:
         text: The page.
-        begin: Marker of the page, on a separate line.
+        begin: The page's marker, which is on a line of its own.
         reference: Markdown to insert.
     """
     before, _, rest = text.partition(begin)

@@ -1,4 +1,4 @@
-"""Take the screenshots for README.md from the job of ``hta-sql demo``.
+"""Take the screenshots in README.md, which show the report on the job of ``hta-sql demo``.
 
 Usage: ``python -m docs.generate.screenshots FOLDER``. Requires Chromium, but no network.
 """

@@ -56,7 +56,7 @@ def dataset_names() -> list[str]:
 
 
 def selected(name: str) -> list[str]:
-    """Return the columns of a dataset, from its SELECT list with one column per line."""
+    """Return the columns of a dataset, read from its SELECT list of one column per line."""
     listed = dataset_sql(name).split("\nSELECT\n")[1]
     return [match["name"] for match in _ITEM.finditer(re.split(r"\n(?:FROM|\{)", listed)[0])]
 

@@ -91,7 +91,7 @@ SLANTED: Parameters = {"xAxisLabelRotation": 45, "xAxisLabelInterval": "0", "x_a
 
 
 def listed(columns: list[str], *order: tuple[str, bool]) -> Parameters:
-    """Return the parameters of a table chart; ``order`` has pairs (column, whether ascending)."""
+    """Return the parameters of a table chart; ``order`` lists (column, ascending) pairs."""
     return {
         "viz_type": "table",
         "query_mode": "raw",
@@ -110,7 +110,7 @@ def _is_measured(column: str) -> bool:
 
 
 def only(column: str, value: str) -> Parameters:
-    """Return a filter that limits one chart to a value of a column."""
+    """Return a filter that limits one chart to rows with the given value in a column."""
     return {
         "expressionType": "SIMPLE",
         "subject": column,

@@ -1,7 +1,7 @@
 """Tests that may kill a mutant: the golden cases and properties of all users of the changed file.
 
-All tests of the file itself run first. Then follow tests of its users up to a limit, one of each
-user in turn, with the nearest and smallest users first.
+All tests of the file itself run first. Tests of its users follow, up to a limit. They take turns,
+one test per user, starting with the nearest and smallest users.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ NEAREST = 40
 OTHERS = 12
 """Maximum number of golden cases of all other users.
 
-If a mutant survives these, one of two hundred others might still kill it. But then its file, or one
-of its users, lacks a test of its own.
+If a mutant survives these, one of about two hundred remaining cases might still kill it. That would
+mean that the file or one of its users needs a better test of its own.
 """
 
 PINNED_USERS = 8
 """Maximum number of users whose pinned answers are compared, the nearest and smallest first."""
 
 CROWD_USERS = 4
-"""Maximum number of users in a place with many runs."""
+"""Maximum number of users whose answers are compared in a place with many runs."""
 
 OTHER_PROPERTIES = 4
-"""Maximum number of property tests of users; each runs several queries."""
+"""Maximum number of users' property tests, each of which runs several queries."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ MODULES = (
     ),
     *(test_lib_operations, test_lib_values, test_operator_models, test_operator_work),
 )
-"""Test modules of single macros."""
+"""Test modules that each test individual macros."""
 
 
 BESIDE_OTHERS = {"kpi_trends"}
@@ -122,7 +122,7 @@ BESIDE_OTHERS = {"kpi_trends"}
 
 
 class Court:
-    """All judges of this process, and the engines that they have open."""
+    """All judges of this process, and their open engines."""
 
     def __init__(self) -> None:
         self._order: dict[str, list[Judge]] = {}
@@ -171,7 +171,10 @@ class Court:
         return Verdict("", tuple(sorted(keys.values())))
 
     def _vet(self, judge: Judge, name: str) -> None:
-        """Check once that a test passes without a change; otherwise it would kill every mutant."""
+        """Check once that a test passes on the unchanged library.
+
+        A test that always fails would kill every mutant.
+        """
         if judge.name not in self._sound:
             if found := judge.verdict(name, texts_of(load_library())[name], self.places):
                 raise RuntimeError(f"{found}, without any change")
@@ -235,7 +238,7 @@ def _golden_judges(user: str, name: str) -> list[Judge]:
 
 def _golden_judge(case: Case) -> Judge:
     if call := answers.whole_answer(case):
-        # The whole answer includes the rows of the case, and is pinned.
+        # The pinned whole answer already includes the rows of the case.
         wanted = answers.pinned(answers.GOLDEN)[answers.key_of(case.traces, call)]
         whole = partial(_pinned, call, wanted, answers.whole_of)
         return Judge(f"{case.id}, all of it", case.traces, call, whole, str(wanted))

@@ -47,7 +47,7 @@ BRANCHES = ("WHERE", "ON", "HAVING", "QUALIFY", "WHEN")
 _REGEX_CALLS = re.compile(r"REGEXP_\w+")
 _SHORT = 8
 _PROSE = re.compile(r"\S \S+ \S+ \S+ \S")
-"""Pattern of sentences for people, which no computation uses."""
+"""Matches human-readable sentences, which no computation uses."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def _other_numbers(text: str) -> list[str]:
 
 
 def joins(sql: Statement) -> Iterator[Change]:
-    """Mutate joins between inner and outer, SEMI and ANTI, and mutate set operations."""
+    """Swap inner and outer joins, and SEMI and ANTI joins, and mutate set operations."""
     for at, token in enumerate(sql.tokens):
         before = sql.up(at - 1)
         if token.up == "JOIN":
@@ -220,7 +220,7 @@ def joins(sql: Statement) -> Iterator[Change]:
 
 
 def distinct(sql: Statement) -> Iterator[Change]:
-    """Mutate duplicates: remove or add DISTINCT."""
+    """Mutate the handling of duplicates: remove or add DISTINCT."""
     for at, token in enumerate(sql.tokens):
         is_tried = token.up == "DISTINCT" and sql.up(at - 1) not in ("IS", "NOT")
         if is_tried and not _is_a_set(sql, at):

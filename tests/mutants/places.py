@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 LIMIT_S = 40
-"""Time limit of a test [s]: with so few events, a longer query never ends, and kills the mutant."""
+"""Time limit of a test [s]. With so few events, a slower query is endless and kills the mutant."""
 
 _LOOK_S = 0.5
 
@@ -81,7 +81,7 @@ class Place:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Interrupt a query after a limit of CPU time, because the machine may be busy."""
+        """Interrupt a query that exceeds a limit of CPU time, which does not depend on load."""
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(ended, time.process_time() + LIMIT_S))
         watch.start()
@@ -211,7 +211,7 @@ class Answer:
         self._rows = rows
 
     def arrow(self) -> Answer:
-        """Return itself, because creating an Arrow table of a few rows costs more than the query."""
+        """Return this object: creating an Arrow table of a few rows costs more than the query."""
         return self
 
     def to_pylist(self) -> list[dict[str, Any]]:
@@ -220,7 +220,7 @@ class Answer:
 
 
 class MutatedStore:
-    """The part of TraceStore that the property tests use, over a place."""
+    """Stand-in for TraceStore over one place, with the methods that the property tests use."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

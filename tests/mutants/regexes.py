@@ -19,7 +19,7 @@ def with_less(pattern: str) -> Iterator[str]:
     """Yield variants of a pattern, each without one of its parts.
 
     A part is an alternative, a group, an anchor, or a run of characters. An optional part is also
-    tried as required.
+    made required.
     """
     seen = {pattern}
     for start, end in _parts(pattern):
@@ -61,7 +61,7 @@ def _parts(pattern: str) -> Iterator[tuple[int, int]]:
             at = _behind(pattern, at)
             yield groups.pop(), at
         elif found["run"] and len(found[0]) > 1 and _behind(pattern, at) > at:
-            # A quantifier applies to the last character alone.
+            # A quantifier applies only to the last character.
             yield found.start(), at - 1
             yield at - 1, _behind(pattern, at)
             at = _behind(pattern, at)

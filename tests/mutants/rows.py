@@ -1,7 +1,7 @@
 """The rows of all tiny traces in one file, each with the number of its place (a set of traces).
 
 Setting a variable selects a place. The file is in the folder .hta_sql and survives the run. Only
-new traces are read again, and all traces after a change of the reader.
+new traces are read; a change to the reader makes it read all traces again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PLACE = "place"
 
 
 def stored_tables() -> dict[str, dict[str, str]]:
-    """Return the stored tables under the views of a catalog, with the types of their columns."""
+    """Return the stored tables that the views of a catalog read, with their column types."""
     stored = {table: {**kinds, "span": "INTEGER"} for table, kinds in stored_columns().items()}
     return {**stored, **SCOPE_TABLES}
 

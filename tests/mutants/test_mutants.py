@@ -1,4 +1,4 @@
-"""Mutations, the judges of mutants, and the list of accepted survivors."""
+"""Tests of the mutations, of the judges of mutants, and of the list of accepted survivors."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ def test_users_are_found_through_macros() -> None:
 
 
 def test_what_computes_a_derived_table_is_part_of_what_reads_it() -> None:
-    """A query depends on the macros that compute its derived tables, unless their rows exist."""
+    """A query depends on the macros that compute its derived tables, unless these are excluded."""
     assert "_collective_calls" in parts_in("FROM links_v1()")
     assert "_collective_calls" not in parts_in("FROM links_v1()", derived=False)
 
 
 @pytest.fixture(scope="module")
 def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
-    """Return a court of golden cases, with the rows that the cases of one object need."""
+    """Return a court that judges by golden cases only, with the rows for one object's cases."""
     with pytest.MonkeyPatch.context() as patch, closing(Court()) as opened:
         patch.setattr(rows, "KEPT", tmp_path_factory.mktemp("mutants"))
         patch.setattr(judges, "_properties", lambda _: iter(()))
@@ -130,7 +130,7 @@ def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
 
 @pytest.mark.slow
 def test_each_object_has_a_judge(court: Court) -> None:
-    """Each object has a judge; an analysis has at least its golden cases."""
+    """Each object has a judge, and an analysis has at least its golden cases as judges."""
     for about in (*load_library().analyses, *load_library().macros):
         assert next(court.judges(about.name), None), about.name
 
@@ -146,7 +146,7 @@ def test_each_object_has_a_judge(court: Court) -> None:
     ids=["wrong", "not whole", "written in another way", "refused"],
 )
 def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> None:
-    """A test or the engine kills a wrong mutant; an equivalent mutant survives."""
+    """A test or the engine kills a mutant that changes results; an equivalent mutant survives."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))).who)
 
@@ -208,7 +208,7 @@ def test_a_row_without_a_partner_may_fall_away_later(behind: str, is_tried: bool
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
-    """The same seed draws the same sample, and a share has Wilson's confidence interval."""
+    """The same seed draws the same sample, and its share has Wilson's confidence interval."""
     mutants = [Mutant("a", line, "", "") for line in range(100)]
     assert drawn(mutants, 0.1, 1) == drawn(mutants, 0.1, 1) != drawn(mutants, 0.1, 2)
     assert len(drawn(mutants, 0.1, 1)) == 10

@@ -139,7 +139,7 @@ class Statement:
         return end - 1
 
     def _case(self, at: int, way: int) -> int:
-        """Return the position of the END of a CASE, or of the CASE of an END."""
+        """Return the position of the END that closes a CASE, or of the CASE that an END closes."""
         depth = 0
         for other in range(at, len(self.tokens) if way > 0 else -1, way):
             depth += {"CASE": 1, "END": -1}.get(self.up(other), 0)

@@ -1,6 +1,7 @@
-"""Judges in parallel processes, one mutant at a time.
+"""Judge mutants in parallel processes, each of which takes one mutant at a time.
 
-A crash of the engine ends its process. It counts as a verdict, and a new process continues.
+If the engine crashes, its process ends. The crash counts as the verdict, and a new process takes
+the next mutant.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CRASHED = "the engine crashed"
 
 def sit(pipe: Connection) -> None:
     """Judge the mutants that arrive on a pipe until it is closed."""
-    # Before the properties are imported, because their defaults come from the profile loaded then.
+    # Must precede the import of the properties, which take their defaults from the loaded profile.
     settings.register_profile(
         "mutants",
         phases=[Phase.explicit, Phase.generate],
@@ -54,7 +55,7 @@ def sit(pipe: Connection) -> None:
 
 
 class Queue:
-    """Queue of mutants by file: a process stays with a file, whose tests it has loaded."""
+    """Mutants queued by file. A process stays with one file, because it has loaded its tests."""
 
     def __init__(self, mutants: list[Mutant]) -> None:
         self._files: dict[str, list[Mutant]] = {}

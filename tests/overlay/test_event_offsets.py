@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TRACES = sorted(
     path
     for path in (Path(__file__).parents[1] / "traces").rglob("*.json*")
-    if not {"hangs", "snapshots"} & set(path.parts)  # Flight Recorder dumps, memory snapshots
+    if not {"hangs", "snapshots"} & set(path.parts)  # not dumps or memory snapshots
 )
 
 
@@ -73,7 +73,7 @@ def _written(path: Path, target: Path, change: Callable[[Event], bytes | None] |
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_places_of_changed_events(seed: int) -> None:
-    """After random changes, an event that has offsets has the fields that Python parses."""
+    """After random changes, any recorded field offsets agree with what Python parses."""
     random = Random(seed)
     texts = [b",".join(changed_event(random) for _ in range(3)) for _ in range(400)]
     texts += [fault.text for fault in faults()]

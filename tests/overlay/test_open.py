@@ -87,7 +87,7 @@ def test_only_the_page_with_the_link_reads_the_trace() -> None:
 
 
 def test_a_silent_connection_does_not_keep_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A silent connection does not block the next one, because browsers open some in advance."""
+    """A silent connection, which browsers open in advance, does not block the next one."""
     monkeypatch.setattr(serving_module._Handler, "timeout", 0.1)
     with (
         serving(TRACE) as server,
@@ -200,7 +200,7 @@ def test_the_url_is_printed_and_the_wait_ends(
 
 @pytest.mark.browser
 def test_a_page_in_a_browser_reads_it(tmp_path: Path) -> None:
-    """A page in a browser can read the trace by the link, from a different origin."""
+    """A browser page from a different origin can read the trace through the link."""
     (tmp_path / "index.html").write_text(STUB, encoding="utf-8")
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
     with (

@@ -91,7 +91,7 @@ def test_a_window_has_every_event_that_is_in_it(
 
 
 def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> None:
-    """The window of an iteration ends with its last kernel and has no other kernels."""
+    """The window of an iteration ends with its last kernel and has no other iteration's kernels."""
     job = continuous_batching(6, 8)
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job)), encoding="utf-8")
@@ -147,7 +147,7 @@ def test_what_overlaps_has_a_track_beside_it(
 def test_categories_are_chosen(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """A slice of some categories has only their events and the process and thread names."""
+    """A slice of one category has only its events, plus the process and thread names."""
     found = sliced(store, tmp_path, categories=("kernel",))
     kernels = [event for event in recorded(files[0]) if event.get("cat") == "kernel"]
     assert [event for event in found if event["ph"] != "M"] == kernels != []
@@ -190,7 +190,7 @@ def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path
 def test_a_path_and_counters_are_added(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """The critical path and the counters that are added to a slice stay inside its window."""
+    """A critical path and counters added to a slice stay inside its window."""
     window = look_at(store, steps=[1]).wanted.window
     found = sliced(store, tmp_path, window=window, critical_path=True, counters=True)
     assert {"critical_path", "Queue Length"} <= {event["name"] for event in found}

@@ -35,15 +35,15 @@ SELECT min(ts) FROM (
     WHERE o.run = $run AND o.dur IS NOT NULL AND o.category <> 'Trace'
 )
 """
-"""Query for an offset [ns]: HTA's times start at the first event that it keeps.
+"""Query for the offset between HTA's times and ours [ns].
 
-Ours start at the first event in the traces.
+HTA's times start at the first event that it keeps, ours at the first event in the traces.
 """
 
 
 @dataclass(frozen=True)
 class Line:
-    """Cells in a column of a frame that have the same result.
+    """Cells in a column of a frame for which the comparison has the same result.
 
     Values of ``kind``:
 
@@ -51,7 +51,7 @@ class Line:
     - value: both frames have the row, and the values differ
     - hta_only, ours_only: only one frame has the row (column ``*``)
     - none: neither frame has rows, and ``digest`` is the reason
-    - hta_crash: HTA crashed, and ``cells`` counts our cells; without any, ``digest`` is the reason
+    - hta_crash: HTA crashed; ``cells`` counts our cells, or ``digest`` is why there are none
     """
 
     job: str

@@ -1,4 +1,4 @@
-"""Convert results of the store to the form of the brute-force files, to compare with ==."""
+"""Convert the store's results to the form of the brute-force files, so that == compares them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def expected(facts: Facts, *, everything: bool) -> Facts:
 
 
 def measure_steps(store: TraceStore) -> dict[Key, list[list[int]]]:
-    """List [step, start since the rank's first event, duration] of the steps of each rank [ns]."""
+    """List [step, start since the rank's first event, duration] for the steps of each rank [ns]."""
     steps: dict[Key, list[list[int]]] = defaultdict(list)
     for run, rank, *step in store.sql(STEPS).rows():
         steps[run, rank].append(step)

@@ -45,7 +45,7 @@ KINDS = {
     ),
     "no trace": r"Test data directory does not exist|TraceNotFoundError: .*/tests/data/",
 }
-"""Reasons for test failures that the promise of compatibility does not cover.
+"""Reasons for test failures that the compatibility promise does not cover.
 
 The promise covers names and parameters (test_hta_names.py). A test that mocks a function tests the
 caller instead of the result, and not every copy of HTA has the largest traces.
@@ -131,7 +131,7 @@ class Outcomes:
                 line[1:].strip() for line in str(report.longrepr).splitlines() if line[:1] == "E"
             ]
             errors = [line for line in lines if re.match(r"[\w.]+(Error|Promised)\b", line)]
-            why = errors[-1] if errors else "?"  # the last exception of a chain ended the test
+            why = errors[-1] if errors else "?"  # the last exception ended the test
             outcome = next((kind for kind, sign in KINDS.items() if re.search(sign, why)), outcome)
         self.counts[report.nodeid.split("::", maxsplit=1)[0]][outcome] += 1
         self.reasons += [f"{outcome}: {report.nodeid}: {why}"] if why else []

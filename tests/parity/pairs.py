@@ -1,4 +1,4 @@
-"""Compare TraceDiff on pairs of public traces with HTA's, as lines of the ledger."""
+"""Compare our TraceDiff with HTA's on pairs of public traces, as lines of the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two orders of the starts and ends on a thread: HTA's stack walk, and ours by time."""
+"""Two orders of the starts and ends on a thread: that of HTA's stack walk, and ours by time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compare_bounds(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -
 
 
 def _instant_order(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -> int:
-    """Order a zero-duration event inside an event that starts or ends at the same time."""
+    """Sort a zero-duration event inside an event that starts or ends at the same time."""
     if x[2] == y[2]:
         return -1 if x[0] < y[0] else 1
     instant, other = (x, y) if x[2] == 0 else (y, x)

@@ -43,7 +43,7 @@ LAUNCHING = {
 WAITING = re.compile(r"synchronize|event_?query|memcpy$", re.IGNORECASE)
 PINNING = re.compile(r"host_?m?alloc|malloc_?host", re.IGNORECASE)
 FAR = 1500
-"""Minimum gap on a stream in which HTA no longer sees a delay [µs]."""
+"""Length from which a gap on a stream no longer bounds the next operation in HTA [µs]."""
 
 
 Thread = tuple[Any, Any]
@@ -53,7 +53,7 @@ Lanes = dict[Thread, Thread]
 
 
 class Window(NamedTuple):
-    """The rows of a rank among which a path is searched."""
+    """The rows of a rank from which the graph of a path is built."""
 
     host: list[Row]
     device: list[Row]
@@ -289,7 +289,7 @@ class Path:
         return [row for row in self.window.host if row.cat == "cuda_sync" and row.partner >= 0]
 
     def _wait(self, row: Row, last: dict[int, Bound]) -> None:
-        """Link the operations that a call waited for, on one stream or all, to its end."""
+        """Link the operations that a call waited for, on one or all streams, to the call's end."""
         if row.name == "Event Sync":
             source = self._recorded(row)
             if source is not None and source.event in self.nodes and row.partner in self.nodes:

@@ -1,6 +1,6 @@
 """HTA's view of a trace in plain Python, read from the raw file, with HTA's quirks as switches.
 
-This module has the rows and the scope; plain_time.py and plain_path.py compute frames and paths.
+This module defines rows and scope; plain_time.py and plain_path.py compute frames and paths.
 With all causes that the ledger lists for a frame, the result is exactly HTA's; without any cause,
 it is ours. A cause that changes nothing is wrong.
 """
@@ -24,7 +24,7 @@ Causes = frozenset[str]
 DEVICE_CATEGORIES = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"}
 DEVICE_SYNCS = {"Event Sync", "Context Sync"}
 DIGITS = 3
-"""Number of decimal digits of a microsecond that are nanoseconds."""
+"""Number of decimals that a time in microseconds has at nanosecond resolution."""
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ def _rows(events: list[dict[str, Any]], *, floats: bool) -> list[Row]:
         if isinstance(value, int):
             return 1000 * value
         whole, _, digits = value.partition(".")
-        if len(digits) <= DIGITS and whole.isdigit():  # nearly all numbers
+        if len(digits) <= DIGITS and whole.isdigit():  # the fast path for nearly all numbers
             return int(whole + digits.ljust(DIGITS, "0"))
         return int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_UP))
 
@@ -150,7 +150,7 @@ def _number(value: Any) -> int:
 
 
 def _link(rows: list[Row]) -> None:
-    """Link rows by correlation as HTA does: to the last of several partners, to 0 without any."""
+    """Link rows by correlation as HTA does: to the last of several partners; without one, to 0."""
     sides: tuple[dict[int, int], dict[int, int]] = ({}, {})
     for row in rows:
         if row.correlation != -1:
@@ -206,7 +206,7 @@ def _scoped(rows: list[Row], causes: Causes, *, whole: bool) -> list[Row]:
 def device_rows(rows: list[Row], causes: Causes) -> list[Row]:
     """Return the rows that are device work.
 
-    With Q20, the waits are included; with ``rows``, all other rows that have a stream are.
+    With Q20, the waits are included; with ``rows``, so is every other row that has a stream.
     """
     return [
         row

@@ -75,7 +75,7 @@ def test_the_ranks_of_the_public_jobs_run_the_same_collectives(jobs_store: Trace
 
 @pytest.mark.parametrize("job", ONE_GROUP)
 def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
-    """Waits equal those of a brute force that shifts each rank's kernels to the best fit."""
+    """Waits equal a brute-force computation that shifts each rank's kernels to the best fit."""
     ranks = kernels(jobs_store, job)
     reference = max(ranks, key=lambda rank: (len(ranks[rank]), -rank))
     together: dict[int, list[tuple[int, int, int]]] = defaultdict(list)

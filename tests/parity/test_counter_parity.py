@@ -140,7 +140,7 @@ NAMES = ("unknown_launches", "unlinked", "skewed", "tied", "gpu_steps")
 def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """The queue statistics of each stream without a cause equal HTA's, and so do the columns."""
+    """The columns, and the statistics of streams without a cause of differences, equal HTA's."""
     hta = hta_frame(job, "queue_length_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_summary(analysis.store.ranks(job))
@@ -167,7 +167,7 @@ def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
 def test_queue_series_are_htas_point_by_point_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """The queue series of each stream without a cause equals HTA's point by point."""
+    """The series of each stream without a cause of differences equals HTA's point by point."""
     hta = hta_frame(job, "queue_length_time_series")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_time_series(analysis.store.ranks(job))
@@ -227,7 +227,7 @@ BY_DEVICE_STEPS = {"nanogpt_8rank_h100"}
 def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """The bandwidth statistics of each kind of copy without a cause equal HTA's."""
+    """The bandwidth statistics of each copy kind without a cause of differences equal HTA's."""
     hta = hta_frame(job, "memory_bw_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_memory_bw_summary(analysis.store.ranks(job))

@@ -33,7 +33,7 @@ LONGER_US = {
     "hta_cp_event_sync": -9.0,  # copy: a call of 29 µs around a copy that ended 20 µs into it
     "hta_cp_event_sync_multi": 0.0,
 }
-"""Job ─▶ by how much our path is longer than HTA's [µs]."""
+"""Job ─▶ time by which our path is longer than HTA's [µs]."""
 
 MORE_EDGES = {
     "hta_cp_alexnet": {"kernel_launch_delay": 1},

@@ -66,6 +66,6 @@ def test_every_event_of_every_job_has_one_row(jobs_store: TraceStore) -> None:
 
 
 def test_every_event_of_every_cpu_capture_has_one_row(torch_store: TraceStore) -> None:
-    """The same holds for PyTorch's own CPU captures."""
+    """No event of PyTorch's own CPU captures is lost, duplicated or added."""
     assert {run.split("-capture")[0] for run in torch_store.runs()} == set(TORCH_CPU)
     assert check(torch_store) > 0

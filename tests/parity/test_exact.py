@@ -85,7 +85,7 @@ def test_the_hundred_longest_kernels_are_exact(
     measured: dict[str, dict[Key, Facts]],
     rank_of_file: dict[tuple[str, str], Key],
 ) -> None:
-    """Each of the 100 longest kernels has the count, sum, minimum and maximum expected."""
+    """Each of the 100 longest kernels has the expected count, sum, minimum and maximum."""
     for file, rank in brute_force(job).items():
         want = expected(rank[scope], everything=SCOPES[scope])["kernels"]
         got = measured[scope][rank_of_file[job, file]]["kernels"]

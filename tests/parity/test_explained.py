@@ -81,12 +81,12 @@ def classes_of(store: TraceStore, job: str) -> Classes:
 @needs_numbers
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
-    """Plain Python gives HTA's frame only with all causes, and ours without any."""
+    """Plain Python computes HTA's frame only with all causes applied, and ours with none."""
     check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))
 
 
 def check_causes(job: str, frame: str, lines: list[Line], known: Classes) -> None:
-    """Compute a frame with all causes in its lines, without any, and without each one."""
+    """Check a frame computed with all causes in its lines, with none, and with all but each one."""
     causes = causes_of(lines)
     assert unequal(job, frame, causes, known) == []
     shown = set(plain(job, frame, frozenset(), known).columns) | {"*"}

@@ -1,7 +1,7 @@
 """Proof that critical path lengths differ from HTA's because of the causes in the ledger.
 
 HTA's path is computed again in plain Python from the raw trace. With all causes that the ledger
-lists for its length, it is as long as HTA's path on every rank. With one cause less, it is not.
+lists for its length, it is as long as HTA's path on every rank. With one cause fewer, it is not.
 Without any cause, it is as long as our path.
 """
 
@@ -113,12 +113,12 @@ def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, 
 @needs_numbers
 @pytest.mark.parametrize(("job", "name"), CASES)
 def test_the_causes_explain_the_length(job: str, name: str, jobs_store: TraceStore) -> None:
-    """Plain Python gives HTA's length with all causes, ours with none, neither with one less."""
+    """Plain Python computes HTA's length only with all causes applied, and ours with none."""
     check_length(job, name, jobs_store, listed(job, name, read_ledger()))
 
 
 def check_length(job: str, name: str, store: TraceStore, causes: Causes) -> None:
-    """Compute the path with all causes, without any, and without each one.
+    """Check the path computed with all causes, with none, and with all but each one.
 
     HTA adds up thousands of floats in a different order, so the tolerance is a nanosecond.
     """

@@ -1,4 +1,4 @@
-"""Costs and traffic of process groups in the public jobs; message sizes match TraceLens."""
+"""Costs and traffic of process groups in the public jobs, with TraceLens's message sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -
 
 @pytest.mark.parametrize("job", ["megatron_tp2_v100", "nanogpt_8rank_h100"])
 def test_groups_move_what_tracelens_counts(job: str, jobs_store: TraceStore) -> None:
-    """The bytes of each group equal TraceLens's, without kernels that lack metadata."""
+    """The bytes of each group equal TraceLens's, excluding kernels without metadata."""
     with (TRACELENS / f"{job}_nccl_implicit_sync.csv").open(encoding="utf-8") as file:
         theirs = [float(row["Full msg size (MB)"]) * 1024**2 for row in csv.DictReader(file)]
     rows = jobs_store.run("process_group_costs", runs=[job], include_last_profiler_step=True)

@@ -50,7 +50,7 @@ def test_the_ledger_covers_every_job_and_frame() -> None:
 
 @needs_numbers
 def test_what_hta_cannot_load_is_what_the_document_says() -> None:
-    """HTA cannot load exactly those jobs whose trace is a bare list of events."""
+    """HTA fails to load exactly the jobs whose trace is a bare list of events."""
     for job in JOBS:
         if job != hta_on_cpu_only.JOB:
             assert is_bare_list(job) == (not list((HTA / job).glob("*.parquet"))), job

@@ -61,7 +61,7 @@ def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) ->
 
 
 def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """The frame has the five longest names, two that match the pattern, and one for others."""
+    """The frame has five top names, two that match the pattern, and a row for all others."""
     frame = analysis("hta_ns_resolution").get_gpu_user_annotation_breakdown(
         False, visualize=False, num_kernels=5, allowlist_patterns=["Optimizer"]
     )
@@ -73,7 +73,7 @@ def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]
 def test_a4_kernels_with_annotations(analysis: Callable[[str], TraceAnalysis]) -> None:
     """All kernels are listed, and 36 of them were launched within the optimizer annotation.
 
-    HTA assigns only 27 kernels to it, because it compares times (launch).
+    HTA assigns only 27 kernels to it, because it uses the annotation's copy on the GPU (launch).
     """
     frame = analysis("hta_ns_resolution").get_gpu_kernels_with_user_annotations(rank=0)
     assert frame is not None
@@ -189,7 +189,7 @@ def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
 
 
 def test_a37_arguments_of_triton(jobs_store: TraceStore) -> None:
-    """A Triton operator has its backend and hash among the arguments without a column."""
+    """A Triton operator's backend and hash are among the arguments that have no column."""
     rows = jobs_store.sql(
         "SELECT o.name, a.args->>'kernel_backend', a.args->>'kernel_hash' FROM event_args AS a "
         "JOIN cpu_ops AS o USING (run, rank, event_id) "

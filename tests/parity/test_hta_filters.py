@@ -1,4 +1,4 @@
-"""Filters, call graphs and timelines have the numbers of HTA's own tests."""
+"""Filters, call graphs and timelines match the numbers in HTA's own tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a39_time_range(trace_of: Callable[[str], Trace]) -> None:
 
 
 def chosen(store: TraceStore, recipe: str, **names: str) -> pd.DataFrame:
-    """Return the rows of rank 0 that a recipe in docs/filters.md selects with other names."""
+    """Return the rows of rank 0 that a recipe in docs/filters.md selects with the given names."""
     sql = dict(RECIPES)[recipe].replace("trace_events(", "trace_events(ranks := [0], ")
     for shown, name in names.items():
         sql = sql.replace(f"'{shown}'", f"'{name}'")

@@ -73,7 +73,7 @@ def is_promised(name: str) -> bool:
 
 
 def differing(value: Any, parameters: str) -> list[str]:
-    """Return HTA's parameters that a function lacks or has in another position or default."""
+    """Return HTA's parameters that are missing or differ in position or default."""
     ours = inspect.signature(value).parameters
     wanted = [text.partition("=")[::2] for text in parameters.split(" ")]
     positions = [name for name in ours if name != "self"]

@@ -37,7 +37,7 @@ def rows(frame: pd.DataFrame | None, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_a6_temporal_breakdown(mtia: TraceAnalysis) -> None:
-    """Of 70 µs, 35 are computation and 10 are copying; HTA adds a wait of 8 µs (Q19)."""
+    """Of 70 µs, 35 µs are computation and 10 µs copying; HTA counts a wait of 8 µs too (Q19)."""
     (row,) = mtia.get_temporal_breakdown().to_dict("records")
     assert row == {
         "rank": 0,
@@ -75,7 +75,7 @@ def test_a8_queue_lengths(mtia: TraceAnalysis) -> None:
 
 
 def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
-    """Each stream has a row with its share of 100 µs.
+    """Each stream has a row with its share of the trace's 100 µs.
 
     HTA returns only the last stream (Q33), with a share of 95 µs (Q18).
     """

@@ -1,4 +1,4 @@
-"""The operator table equals PyTorch's key_averages in every row, and in its printed table."""
+"""The operator table equals PyTorch's key_averages, both row by row and as printed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEVICE_JOB = "hta_nccl_parser_config"
 
 
 def captures() -> list[tuple[str, Path, int, Path, dict[str, Any]]]:
-    """Return run, trace, rank, file of PyTorch's rows and grouping of each list of rows."""
+    """Return (run, trace, rank, file with PyTorch's rows, grouping options) of each test case."""
     found: list[tuple[str, Path, int, Path, dict[str, Any]]] = []
     for trace in sorted(CASES.glob("*/*.json.gz")):
         case, name = trace.parent.name, trace.name.removesuffix(".json.gz")
@@ -94,7 +94,7 @@ def nanoseconds(microseconds: float) -> int:
 
 
 def torch_rows(path: Path, options: dict[str, Any]) -> Rows:
-    """Return PyTorch's rows in their order."""
+    """Return PyTorch's rows in the order of the file."""
     rows = json.loads(gzip.decompress(path.read_bytes()))
     return [
         (
@@ -227,7 +227,7 @@ SORTED_BY = {
 
 
 def cells(table: str) -> list[dict[str, str]]:
-    """Return the lines of a printed table as cells by title, except for the rule and the sum."""
+    """Return a printed table as cells by column title, except for its header and total line."""
     rule, header, *lines = table.splitlines()
     spans = [found.span() for found in re.finditer("-+", rule)]
     titles = [header[slice(*span)].strip() for span in spans]
@@ -240,7 +240,7 @@ def cells(table: str) -> list[dict[str, str]]:
 
 
 def means(rows: list[dict[str, str]]) -> dict[tuple[str, ...], Decimal]:
-    """Return all other cells in a line ─▶ mean CPU time in its printed unit."""
+    """Return the other cells of a line and the unit ─▶ the mean CPU time as printed."""
     return {
         (*(text for title, text in row.items() if title != "CPU time avg"), unit[0]): Decimal(mean)
         for row in rows

@@ -36,7 +36,7 @@ MISCOUNTED = {
     "ViewBackward0",
     "autograd::engine::evaluate_function: ViewBackward0",
 }
-"""Operators of which the plugin lost calls: its operator list and memory view disagree."""
+"""Operators for which the plugin lost calls: its operator list and memory view disagree."""
 
 NUMBERS = ("increase_bytes", "allocated_bytes", "allocation_count")
 
@@ -111,5 +111,5 @@ def test_categories_at_the_peak_are_those_of_torch(store: TraceStore) -> None:
     assert found["gradient"] == at_peak["gradient"] == 10_664
     assert (found["activation"], found["freed later"]) == (1_049_024, 8)
     assert found["activation"] + found["freed later"] == at_peak["activation"]
-    # Workspace in operators is not a tensor, so PyTorch does not know half of it. 8 bytes are older.
+    # Operator workspace is no tensor, so PyTorch calls half of it unknown. 8 bytes are older.
     assert found["temporary"] == at_peak["temporary"] + at_peak["unknown"] - 8

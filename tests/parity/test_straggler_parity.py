@@ -31,7 +31,7 @@ def answer(job: str, name: str) -> Any:
 
 @pytest.mark.parametrize("job", [j for j in JOBS if answer(j, "profiler_steps") is not None])
 def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
-    """The profiler steps equal HTA's, without the last one if HTA includes it."""
+    """The profiler steps equal HTA's, apart from the last step if HTA includes it."""
     want = answer(job, "profiler_steps")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         steps = analysis.get_profiler_steps()

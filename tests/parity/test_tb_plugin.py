@@ -128,7 +128,7 @@ def test_gpus_are_those_of_the_plugin(job: str, jobs_store: TraceStore) -> None:
 def test_tensor_cores_are_told_from_todays_names(jobs_store: TraceStore) -> None:
     """The plugin finds 16.4 % tensor core use, and the correct value is 23.8 %.
 
-    The plugin misses convolutions with names of tensor16x8x8 or TensorOp.
+    The plugin misses convolutions whose names contain tensor16x8x8 or TensorOp.
     """
     job = GPU_JOBS[0]
     found = ours(jobs_store, "kernel_table", job)

@@ -45,7 +45,7 @@ def test_a32_summary_of_operators(jobs_store: TraceStore) -> None:
 
 
 def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
-    """Five host operators are as frequent as before, three more, and one less frequent.
+    """Five host operators are as frequent as before, three more frequent, and one less frequent.
 
     On the device, one operator is less frequent.
     """

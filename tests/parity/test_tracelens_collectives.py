@@ -132,7 +132,7 @@ def compare_kernels(figures: Figures, theirs: list[Row], rows: list[Row]) -> Non
         figures.add("bytes", line[full], size, rel=1e-9, why=why)
         groups[line["collective_id"]].add(row["collective_id"])
     for name, found in groups.items():
-        # One collective of TraceLens must be one of ours.
+        # Each collective of TraceLens must correspond to exactly one of ours.
         why = "plain ordinal" if name.startswith("Unknown") else ""
         figures.add("collective_id", "1", len(found), why=why)
     assert sum(places.values()) == len(rows)

@@ -87,11 +87,11 @@ Digests = dict[str, str]
 
 
 def calls_of(analysis: SqlObject, *, each: bool = False) -> list[str]:
-    """Return calls to an analysis: by default, with all parameters changed, and with each one.
+    """Return calls to an analysis: one with its defaults, and one with all parameters changed.
 
     Args:
         analysis: The analysis.
-        each: Whether to change each parameter alone as well.
+        each: Whether to add calls in which only one parameter is changed, one for each parameter.
     """
     others = {p.name: value for p in analysis.parameters if (value := _other(p))}
     alone = [{name: value} for name, value in others.items()] if each else []
@@ -221,7 +221,7 @@ _ANALYSIS = re.compile(r"\w+_v\d+\(")
 
 
 def whole_answers() -> dict[str, Case]:
-    """Return a case for the whole answer of each golden case by its key, grouped by traces."""
+    """Return key ─▶ a case for the whole answer of each golden case, sorted by traces."""
     found: dict[str, Case] = {}
     for case in sorted(all_cases(), key=lambda case: case.traces):
         if call := whole_answer(case):

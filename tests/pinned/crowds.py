@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.pinned.jobs import Runs
 
 SEEDS = range(3, 9)
-"""Seeds of the random jobs next to the tiny traces."""
+"""Seeds of the random jobs that are added to the tiny traces."""
 
 TICK_NS = 5 * US
 

@@ -85,7 +85,7 @@ def old_call(call: str) -> str:
 def differences(
     call: str, columns: Sequence[str], rows: Rows, reduce: Callable[..., Digests], pinned: Digests
 ) -> list[str]:
-    """Return the digests of an answer under its old names that differ from those pinned before."""
+    """Return the digests of an answer that differ, under its old names, from the pinned ones."""
     found = _CALL.search(call)
     names = old_names(found[1] if found else "")
     before = [names.get(column, column) for column in columns]

@@ -46,7 +46,7 @@ DEAR = {
     *("blocking_communication_v1", "critical_path_edges_v1", "event_arguments_v1"),
     *("roofline_v1", "step_contents_v1"),
 }
-"""Slow analyses, which depend on many others or read many rows: a third of the total time."""
+"""Slow analyses, which depend on many others or read many rows. They take a third of the time."""
 
 
 def catalog(
@@ -76,7 +76,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
     ],
 )
 def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
-    """An answer equals its pinned one.
+    """Each answer equals the pinned one.
 
     After an intended change, run ``make pinned``, and state the change and its reason in the
     commit.
@@ -91,7 +91,7 @@ def test_an_answer_about_a_crowd_is_what_was_pinned(
 ) -> None:
     """Answers about hundreds of jobs in one catalog equal the pinned ones.
 
-    They reveal errors between runs and ranks of different kinds.
+    Such a catalog reveals errors that mix runs or ranks of different kinds.
     """
     with catalog(tmp_path_factory, place) as con:
         queries = [query for queries in queries_of(place).values() for query in queries]

@@ -7,7 +7,7 @@ from tests.pinned.renames import lines_of
 
 
 def test_renames_are_names_of_today() -> None:
-    """Each analysis, column and parameter of the list exists under its new name only."""
+    """Each analysis, column and parameter in the list exists only under its new name."""
     analyses = {one.base_name: one for one in load_library().newest()}
     for line in lines_of("renames.csv"):
         if line["analysis"]:

@@ -1,6 +1,6 @@
-"""Jobs that use every word that the library knows, such as operators, kernels, calls and frames.
+"""Jobs that use every name that the library knows, such as operators, kernels, calls and frames.
 
-The words are combined at random. All times are a few whole microseconds, so many events begin and
+The names are combined at random. All times are a few whole microseconds, so many events begin and
 end at the same time.
 """
 
@@ -40,7 +40,7 @@ SIZES = (1, 2, 3, 4, 8, 16, 64)
 
 
 def _words() -> dict[str, list[str]]:
-    """Return the words of each kind in vocabulary.csv."""
+    """Return the names of each kind that vocabulary.csv lists."""
     found: dict[str, list[str]] = {}
     with Path(__file__).with_name("vocabulary.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):

@@ -180,7 +180,7 @@ def memory_bandwidth_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def kernels_across_ranks(world: World, scope: Scope, num_kernels: int) -> list[Row]:
-    """Compare the total time of each kernel across ranks, 0 for a rank that never ran it."""
+    """Compare the total time of each kernel across ranks; a rank that never ran it counts as 0."""
     rows = []
     for run, ops in grouped(world.ops(scope), lambda op: op.run).items():
         active = {op.rank for op in ops}

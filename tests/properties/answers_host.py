@@ -89,7 +89,7 @@ def user_annotation_breakdown(
 
 
 def gpu_kernels_with_user_annotations(world: World, scope: Scope) -> list[Row]:
-    """Return for each operation the annotations around its launch, or else those on its stream."""
+    """Return each operation with the annotations around its launch, or else those on its stream."""
     rows = []
     for op in world.ops(scope):
         by_launch = op.launch.around("user_annotation")[::-1] if op.launch else []
@@ -111,7 +111,7 @@ def gpu_kernels_with_user_annotations(world: World, scope: Scope) -> list[Row]:
 
 
 def all_ops(world: World, scope: Scope) -> list[tuple[Item, str, str]]:
-    """Return host events and device activity, each with its side and category."""
+    """Return host events and device activity, each with its side (host or device) and category."""
     ops = [(h, "host", h.cat) for h in world.hosts(scope)]
     gpu = [g for g in world.gpu if g in scope and not g.suspect]
     return ops + [(g, "device", g.cat) for g in gpu if scope.steps is None or g.launch]

@@ -53,7 +53,10 @@ def head(where: Place) -> Row:
 
 
 def memory_peaks(world: World, scope: Scope) -> list[Row]:
-    """Return the peaks of allocated and reserved memory, and the first event at the peak."""
+    """Return the peaks of allocated and reserved memory.
+
+    ``peak_event_id`` is the first event at the peak of allocated memory.
+    """
     rows = []
     for where, events in by_device(world, scope).items():
         totals = [m.args["Total Allocated"] for m in events]
@@ -135,7 +138,7 @@ def memory_allocations(world: World, scope: Scope) -> list[Row]:
 
 
 def live_at_peak(world: World, scope: Scope) -> list[Row]:
-    """Return the memory in use at the peak by state and operator, including an unknown rest."""
+    """Return the memory in use at the peak by state and operator, and the unexplained remainder."""
     rows = []
     everything = by_device(world, scope, all_steps=True)
     for peak in memory_peaks(world, scope):
@@ -170,7 +173,7 @@ def live_at_peak(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_by_operator(world: World, scope: Scope) -> list[Row]:
-    """Sum memory events by operator, alone and with its callees; the rest has no name."""
+    """Sum memory events by operator, without and with its callees; the rest is a nameless row."""
     sums: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0] * 6)
     for event in world.memory:
         if not scope.has_rank(event):

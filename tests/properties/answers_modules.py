@@ -29,7 +29,7 @@ def is_gradient(item: Item) -> bool:
 
 
 def innermost(items: list[Item]) -> Item | None:
-    """Return the innermost module call or backward operator among events."""
+    """Return the innermost module call or backward operator in a chain of events."""
     return next((item for item in items[::-1] if is_module(item) or is_gradient(item)), None)
 
 
@@ -55,7 +55,7 @@ class Tree:
         return above is not None and (is_gradient(above) or self.recomputed(above))
 
     def path(self, call: Item) -> Path:
-        """Return the names of the modules around a call, followed by its own."""
+        """Return the names of the modules around a call, followed by the call's own name."""
         above = innermost(chain(call)[:-1])
         if above is None:
             around: Path = ()

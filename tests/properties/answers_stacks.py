@@ -95,7 +95,7 @@ def forward_operator(world: World, op: Item) -> Item | None:
 
 
 def source_lines(world: World, scope: Scope) -> list[Row]:
-    """Return self time by the innermost Python frame, and total time by each open frame."""
+    """Return self time by the innermost Python frame, and total time by each frame on the stack."""
     selfs: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     totals: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0])
 

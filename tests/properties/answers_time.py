@@ -1,4 +1,4 @@
-"""Recompute the analyses of time from every interval between event boundaries."""
+"""Recompute the time analyses from every interval between event boundaries."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def gpu_kernels_by_name(world: World, scope: Scope, num_kernels: int) -> list[Ro
                 | {"sum_ns": sum(ns), "min_ns": min(ns), "max_ns": max(ns), "mean_ns": mean(ns)}
                 | {"std_ns": stdev(ns) if len(ns) > 1 else None, "median_ns": median(ns)}
                 | {"class_pct": share(sum(ns), sum(total.values())), "name_count": count}
-                # Kernels that compute match neither metadata nor a rule.
+                # No compute kernel here matches metadata or a rule.
                 | {"unmatched_ns": sum(ns) if klass == "computation" else 0}
             )
     return rows
 
 
 def cuda_kernel_launch_stats(world: World, scope: Scope) -> list[Row]:
-    """Return each kernel with its launch call, with outlier cutoffs of 5 and 3 µs."""
+    """Return each kernel with its launch; calls above 5 µs and delays above 3 µs are outliers."""
     rows = []
     for op in world.ops(scope):
         if op.launch and op.kind == "kernel":

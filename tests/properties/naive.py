@@ -183,7 +183,7 @@ def _item(run: str, rank: int, number: int, event: dict[str, Any], zero: float) 
 def _call_tree(host: list[Item]) -> None:
     """Set the parent of each event: the innermost event of its thread that encloses it.
 
-    Of events that start together the longest is the outermost, then the first in the file.
+    Of events that start together, the longest is the outermost; ties go to the first in the file.
     """
     done: list[Item] = []
     for item in sorted(host, key=lambda i: (i.ts, -i.dur, i.id)):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
-"""The base job, of which ten steps count."""
+"""The base job. Ten of its steps count, because analyses exclude the last one."""
 
 CHANGED: dict[str, dict[str, Any]] = {
     "slower": {"seed": 20, "slow_kernels": {0: 1.03, 1: 1.03}},

@@ -59,7 +59,7 @@ def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_contents_sum_to_the_steps(job: TraceStore) -> None:
-    """Each nanosecond of each step is in exactly one row, whatever the events."""
+    """Each nanosecond of each step is in exactly one row, whatever events occur."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
     sums: dict[tuple[Any, ...], int] = defaultdict(int)
     for row in job.run("step_contents", **last).records():
@@ -89,7 +89,7 @@ def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) 
 
 
 def _overlapping(job: TraceStore) -> set[tuple[str, int]]:
-    """Return the ranks with overlapping steps, because shares need disjoint windows."""
+    """Return the ranks with overlapping steps, whose shares cannot be compared."""
     found = set()
     ends: dict[tuple[str, int], int] = {}
     for row in job.sql("FROM steps ORDER BY run, rank, ts").records():
@@ -156,7 +156,7 @@ def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_planted_changes_are_named(many: TraceStore) -> None:
-    """A comparison finds kernels that are 3 % slower, more operators, and renamed collectives."""
+    """A comparison finds kernels that are 3 % slower, added operators, and renamed collectives."""
     slower = compared(many, "noise0", "slower")
     assert slower.step["verdict"] == "slower"
     compute = next(row for row in slower.of_level("part") if row["part"] == "compute")

@@ -126,7 +126,7 @@ def test_what_no_operator_launched_has_a_row(simulated: TraceStore) -> None:
 def test_sums_of_awkward_traces_are_the_device_time(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    """Each table sums to the device time with partial overlaps and calls outside of the tree."""
+    """Each table sums to the device time despite partial overlaps and calls outside of the tree."""
     with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         assert_all_sums(store)
 

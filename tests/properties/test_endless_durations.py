@@ -104,7 +104,7 @@ def test_the_longest_that_are_kept_break_no_analysis(
 def test_all_of_them_together_have_a_limit(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A trace whose long events add up to more than 64 bits is refused by name."""
+    """A trace whose total duration overflows 64 bits is refused with an error naming its file."""
     monkeypatch.setattr(ages, "MAX_YEARS", 1 / 365.25)
     assert ingest_trace(operation(0, 0.33)).ranks() == [0]
     with pytest.raises(hta_sql.TraceError, match=r"events-1-rank0\.json.*add up to"):

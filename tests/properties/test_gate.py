@@ -75,7 +75,7 @@ def test_chance_passes(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_slower_loader_fails(few: TraceStore) -> None:
-    """With a slower data loader, the step fails beyond its noise, and compute passes."""
+    """With a slower data loader, the step time fails by more than its noise, and compute passes."""
     outcome = gated(few, "loading", STEP, COMPUTE)
     assert (outcome.verdict, verdicts(outcome)) == ("failed", {"step": "failed"})
     (step,) = outcome.verdicts[0].rows
@@ -130,7 +130,7 @@ def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_missing_operator(many: TraceStore) -> None:
-    """With missing operators, the gate is inconclusive, or fails if the difference is allowed."""
+    """If operators are missing, the gate is inconclusive, or fails if the difference is allowed."""
     outcome = gated(many, "shallower", STEP, OPERATORS)
     assert (outcome.verdict, outcome.level) == ("inconclusive", "limited")
     assert verdicts(outcome) == {"step": "inconclusive", "operators": "inconclusive"}

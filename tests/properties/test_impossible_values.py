@@ -39,7 +39,7 @@ def test_rates_beyond_64_bits_are_unknown(
 def test_an_operation_at_the_wrong_end_of_the_clock_breaks_no_percentage(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Every analysis returns a result if an operation at time 0 stretches the span to 50 years."""
+    """Every analysis returns a result if an operation at time 0 extends the span to 50 years."""
     store = ingest_trace([copy(0, 1, 1), copy(1.7e15, 1, 1)])
     for analysis in load_library().analyses:
         store.run(analysis.name.rpartition("_v")[0]).rows()

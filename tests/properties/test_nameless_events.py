@@ -40,7 +40,7 @@ def trace(name: str | None, *, is_missing: bool = False) -> list[Event]:
 
 @pytest.fixture(params=["1", "0"], ids=["compiled", "SQL"])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Select each reader in turn. The first is SQL as well if the library is not built."""
+    """Select the compiled reader, then the SQL one. Without a compiled library, both are SQL."""
     monkeypatch.setenv(SWITCH, request.param)
     return str(request.param)
 

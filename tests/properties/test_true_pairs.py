@@ -184,7 +184,7 @@ STEPS = """
 
 
 def test_a_step_has_the_operations_that_it_launched(captures: TraceStore) -> None:
-    """All analyses agree on the operations of a step; kernels from before are listed separately."""
+    """All analyses agree on a step's operations; kernels from before the capture are separate."""
     own = captures.sql(OWN).rows()
     assert len(own) == 4
     assert captures.sql(CONTENTS).rows() == own

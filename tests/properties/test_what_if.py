@@ -113,7 +113,7 @@ NODE_SCHEMA = pa.schema([("event_id", pa.int64()), ("name", pa.string()), ("clas
 def test_any_graph_is_as_long_as_its_longest_path(
     graph: tuple[list[Node], list[Edge]], factor: float, name: str | None, class_: str | None
 ) -> None:
-    """The longest path of a small graph equals an exhaustive search, also with faster events."""
+    """The longest path of a small graph matches an exhaustive search, even with faster events."""
     nodes, edges = graph
     if name is None and class_ is None:
         name = "gemm"
@@ -133,7 +133,7 @@ def test_any_graph_is_as_long_as_its_longest_path(
 def test_random_jobs_get_as_fast_as_their_longest_path(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What-if answers for random jobs equal the search, with and without launch edges."""
+    """What-if answers for random jobs match an exhaustive search, with and without launch edges."""
     shorter = 0
     with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         for run in store.runs():

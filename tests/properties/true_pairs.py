@@ -21,7 +21,7 @@ SEED = int(os.environ.get("HTA_SQL_TRUTH_SEED", "1"))
 """Seed of the random durations in all pairs."""
 
 BASE = JobSpec(ranks=2, steps=21, layers=2, ops_per_layer=4)
-"""The base job, of which twenty steps count: 10 to 29."""
+"""The base job. Its steps 10 to 29 count, because analyses exclude the last one."""
 
 STEPS = range(BASE.first_step, BASE.first_step + BASE.steps)
 
@@ -86,7 +86,7 @@ PAIRS = {
         {"step_delays": dict.fromkeys(STEPS, 400_000)},
         slow_steps=steps_message("periodic", 5, period=4),
     ),
-    # Three of four ranks wait: their waiting is more than the idle time of the one that is late.
+    # Three of four ranks wait: their waiting exceeds the idle time of the late rank.
     "slow-host": Pair(
         SLOWER,
         {"ranks": 4, "stragglers": {2: 1_500_000}},

@@ -71,7 +71,7 @@ def test_a_question_is_answered(
 ) -> None:
     """The first row of the command on the page answers the question.
 
-    If the expected answer names a rank, the first row of that rank does.
+    If the expected answer names a rank, the first row of that rank answers it.
     """
     store = stores[OF_TWO_RANKS.get(question, "job")]
     arguments = QUESTIONS[question].replace("STORE", str(store)).split()

@@ -144,7 +144,7 @@ DAY = timedelta(days=1)
     ],
 )
 def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path) -> None:
-    """The newest runs, recent runs, and runs with other tags are kept; a dry run says the same."""
+    """The newest, recent and differently tagged runs are kept; a dry run reports the same."""
     assert hta_sql.retain_runs(store, **wanted, dry_run=True) == gone  # type: ignore[arg-type]
     assert read_manifest(store).runs() == ["day1", "day2", "day3"]
     assert hta_sql.retain_runs(store, **wanted) == gone  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Write signatures.csv with torch 2.13 for the CPU: ``python record.py PATTERNS > signatures.csv``.
+"""Write signatures.csv with torch 2.13 (CPU): ``python record.py PATTERNS > signatures.csv``.
 
 PATTERNS is a file with one regular expression per line. Among the overloads of an operator, the
 script selects one that takes tensors, with dimensions if possible.

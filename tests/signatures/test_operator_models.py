@@ -60,7 +60,7 @@ OTHER_NAMES = {
 }
 
 NUMBERS = {"aten::fill_": 1, "aten::masked_fill": 2, "aten::masked_fill_": 2}
-"""Operator ─▶ number of its tensor arguments without the last, which is only a number."""
+"""Operator ─▶ number of its tensor arguments, except for the last one, which is a single number."""
 
 TWO_INPUTS = {"torch::distributed::reducer::mul_out": 2}
 

@@ -31,6 +31,6 @@ def test_recordings_are_drawn_one_behind_the_other(
     times = [row[column] for row in rows for column in columns if column in row]
     assert 200 < max(times) <= 400
     assert "without the time between them" in json.dumps(chart["title"])
-    # A single recording leaves nothing out.
+    # A single recording has no gap to omit.
     single = draw(joined.run(name, steps=[1], **given)) if name != "utilization_over_time" else None
     assert single is None or "without the time" not in json.dumps(single.to_dict()["title"])

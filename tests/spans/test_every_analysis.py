@@ -73,7 +73,7 @@ ADDED: dict[str, tuple[str, ...]] = {
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_sql.TraceStore]]:
-    """Ingest two recordings as two runs, as one run, and as one run with a gap of 1,000 s more."""
+    """Ingest two recordings as two runs, as one run, and as one run with a 1,000 s longer gap."""
     top = tmp_path_factory.mktemp("spans")
     opened = {}
     for name, apart in (("apart", 10), ("joined", 10), ("far", 1010)):

@@ -121,7 +121,7 @@ def test_copies_and_kept_answers_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_written_anew_from_one_file(joined: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """Counters cannot be written into a rank with two files; its duration is that of both."""
+    """Counters cannot be written into a rank with two files; its duration is the sum of both."""
     with pytest.raises(ParameterError, match="was recorded 2 times"):
         write_counters(joined, "job", 0)
     with TraceAnalysis(store=joined.path, include_last_profiler_step=True) as analysis:

@@ -168,7 +168,7 @@ def test_what_was_allocated_before_the_gap_is_no_block_after_it(joined: hta_sql.
 def test_a_step_of_the_second_span_has_its_own_critical_path(
     joined: hta_sql.TraceStore, apart: hta_sql.TraceStore
 ) -> None:
-    """The critical path of a step is that of a separate run; a path over both excludes the gap."""
+    """A step has the same critical path as in a separate run; a longer path excludes the gap."""
 
     def path(store: hta_sql.TraceStore, run: str, **window: Any) -> list[tuple[str, float]]:
         graph = critical_path(store, 0, run, include_last_profiler_step=True, **window)

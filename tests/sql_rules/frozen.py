@@ -113,8 +113,8 @@ def refreeze(root: Path) -> list[str]:
     """Lock the new definition of analyses whose macros changed and whose answers did not.
 
     Returns:
-        The names of the analyses. One is skipped unless CHANGELOG.md has a reason for every changed
-        macro.
+        The names of the analyses. An analysis is skipped unless CHANGELOG.md has a reason for every
+        changed macro.
     """
     lock, library = read_lock(root), parse_library(root)
     reasons = " ".join(_REFROZEN.findall(_changelog(root)))

@@ -48,7 +48,7 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
         *message_problems(library, root),
     ]
     if root == sql_root():
-        broken += private_problems(library)  # a part of the library lacks some callers
+        broken += private_problems(library)  # a partial library lacks some callers
     problems = [*map(str, broken), *frozen_problems(library, root)]
     if root == sql_root():
         problems += stored_problems(root)

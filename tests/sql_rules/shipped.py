@@ -59,7 +59,7 @@ def denominators(about: SqlObject) -> Iterator[Found]:
 
 
 def derived_table(library: Library, about: SqlObject) -> Iterator[Found]:
-    """Check that a derived table has a version, takes runs, and is read by the view of its name."""
+    """Check that a derived table is versioned, takes runs, and is read by the view of that name."""
     name = about.base_name
     if about.version is None:
         yield "", f"its name has no version; call it {about.name}_v1, in the file's name too"

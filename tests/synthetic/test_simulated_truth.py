@@ -135,7 +135,7 @@ def test_one_graph_launch_pairs_with_many_kernels(job: Job) -> None:
 
 
 def test_launch_delay_counts_from_the_end_of_the_call(job: Job) -> None:
-    """The launch delay runs from the end of the call to the start of the operation, at least 0."""
+    """The launch delay runs from the call's end to the operation's start, and is at least 0."""
     ops = events_of(job.files[0], *BUSY)
     calls = {
         e["args"]["correlation"]: e for e in events_of(job.files[0], "cuda_runtime", "cuda_driver")

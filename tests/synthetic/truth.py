@@ -34,7 +34,7 @@ class TimeBreakdown:
 
 @dataclass(frozen=True)
 class IdleGaps:
-    """The gaps of one stream with one cause."""
+    """The gaps of one stream that have one cause."""
 
     device: int
     stream: int
@@ -45,7 +45,7 @@ class IdleGaps:
 
 @dataclass(frozen=True)
 class OpTotals:
-    """Durations of the GPU operations of one name."""
+    """Durations of the GPU operations with one name."""
 
     kind: str
     name: str

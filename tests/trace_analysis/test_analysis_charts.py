@@ -65,7 +65,7 @@ def test_a_notebook_displays_charts(analysis: TraceAnalysis, displayed: list[Any
 def test_an_image_renderer_is_honored(
     given: str, renderer: str, analysis: TraceAnalysis, displayed: list[Any]
 ) -> None:
-    """Image renderers give a picture; plotly's other renderers select the default renderer."""
+    """Image formats give a picture; any other plotly renderer is replaced by the default one."""
     analysis.get_gpu_kernel_breakdown(image_renderer=given)
     assert [active for _, active in displayed] == [renderer] * 2
     assert alt.renderers.active == "default"

@@ -115,7 +115,7 @@ def test_kernel_types_are_summed_over_ranks(analysis: TraceAnalysis, job: Job) -
 def test_without_memory_kernels_what_runs_beside_a_copy_runs_alone(
     analysis: TraceAnalysis,
 ) -> None:
-    """include_memory_kernels=False removes MEMORY from both frames, but no time of others."""
+    """include_memory_kernels=False removes MEMORY from both frames and keeps all other time."""
     types, kernels = analysis.get_gpu_kernel_breakdown(include_memory_kernels=False)
     assert not types["kernel_type"].str.contains("MEMORY").any()
     assert set(kernels["kernel_type"]) == {"COMPUTATION", "COMMUNICATION"}

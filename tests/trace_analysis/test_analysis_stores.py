@@ -1,4 +1,4 @@
-"""TraceAnalysis: which traces it opens, and where it puts their store."""
+"""Tests of which traces TraceAnalysis opens, and where it puts their store."""
 
 from __future__ import annotations
 

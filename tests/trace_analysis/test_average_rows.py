@@ -1,4 +1,4 @@
-"""TraceAnalysis.key_averages: torch's rows, names, units and table."""
+"""TraceAnalysis.key_averages returns torch's rows, names, units and printed table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import TRACES
 
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
-    """Open a trace with device activity and memory events as rank 1, the only one."""
+    """Open a trace with device activity and memory events as rank 1, the only rank."""
     store = tmp_path_factory.mktemp("averages") / "store"
     with TraceAnalysis({1: str(TRACES / "operator_costs.json")}, store=store) as opened:
         yield opened
@@ -82,7 +82,7 @@ def test_the_table_is_written_as_torch_writes_it(averages: FunctionAverages) -> 
 
 
 def test_a_range_that_ends_on_another_thread_has_no_share(averages: FunctionAverages) -> None:
-    """The share of a range that ends on another thread is 0 without a sign, as in torch."""
+    """The share of a range that ends on a different thread is 0 without a sign, as in torch."""
     (line,) = [line for line in averages.table().splitlines() if "gloo:" in line]
     assert line.split()[:5] == ["gloo:all_reduce", "0.00%", "0.000us", "0", "10.000us"]
 

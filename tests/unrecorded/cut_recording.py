@@ -45,7 +45,7 @@ class Recording:
 
 
 def run_operations(launches: list[tuple[int, int, int]]) -> list[Operation]:
-    """Run operations, given as (launch, stream, duration), in the order of their launches [µs]."""
+    """Run operations in launch order; each is given as (launch, stream, duration) [µs]."""
     free: dict[int, int] = {}
     done = []
     for number, (launched, stream, dur) in enumerate(launches):

@@ -1,4 +1,4 @@
-"""Device work that a trace does not contain is detected as in fully known jobs."""
+"""Device work that a trace lacks is detected, as jobs with known operations confirm."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_earlier_work_is_unrecorded_while_a_recorded_operation_waits(
 def test_a_device_that_waits_for_its_first_launch_has_no_unrecorded_time(
     ingest_trace: Ingest,
 ) -> None:
-    """Before the first launch, idle time and earlier work look the same; after it, it is idle."""
+    """Time before the first launch is undecided: the device may be idle or run earlier work."""
     _, recording = busy_before(0.0)
     store = ingest_trace(recording.events)
     assert recording.unrecorded == []
@@ -94,7 +94,7 @@ def test_a_synchronization_decides_what_follows_it(ingest_trace: Ingest) -> None
 
 
 def launched_earlier() -> list[dict[str, Any]]:
-    """Return events in which the launch of the first operation, with the lowest id, is missing."""
+    """Return events whose first operation, the one with the lowest id, has no recorded launch."""
     _, recording = busy_before(0.0)
     early = {"ph": "X", "cat": "kernel", "name": "early", "pid": 0, "tid": 7, "ts": 20, "dur": 10}
     return [*recording.events, early | {"args": {"correlation": 5, "device": 0, "stream": 7}}]
@@ -103,7 +103,7 @@ def launched_earlier() -> list[dict[str, Any]]:
 def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_then_on(
     ingest_trace: Ingest,
 ) -> None:
-    """An operation without a launch was queued from the first call on; before, nothing is known."""
+    """An operation without a launch was queued by the time of the first call, perhaps earlier."""
     call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGetDevice", "pid": 1, "tid": 1}
     events = [*launched_earlier(), call | {"ts": 5, "dur": 1, "args": {"correlation": 99}}]
     store = ingest_trace(events)
@@ -133,7 +133,7 @@ def test_waiting_for_an_event_of_another_stream_is_not_earlier_work(ingest_trace
 
 @pytest.mark.parametrize("count", [12, 68])
 def test_launches_in_a_row_without_kernels_are_lost_work(count: int, ingest_trace: Ingest) -> None:
-    """A gap in which launches have no kernels is lost work, and not time that the host idles."""
+    """A gap in which launches have no kernels counts as lost work, not as idle time."""
     operations = run_operations([(20 * n, 7, 20) for n in range(200)])
     dropped = range(100, 100 + count)
     recording = record(operations, 0, 6_000, dropped=dropped)
@@ -186,7 +186,7 @@ def test_a_skewed_clock_of_the_device_is_not_earlier_work(
     "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
 )
 def test_no_interval_covers_idle_time_or_recorded_work(seed: int, ingest_trace: Ingest) -> None:
-    """In randomly cut recordings, unrecorded time was busy, and most busy time is found."""
+    """In randomly cut recordings, unrecorded time was busy, and most unrecorded work is found."""
     random = Random(seed)
     pause = random.choice((0, 5, 60))
     launches = training_launches(random, 400, work_us=random.choice((5, 40, 200)), pause_us=pause)

@@ -228,7 +228,7 @@ def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
 
 
 def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong usage ends with exit code 2, and a folder without an analysis with 1."""
+    """Wrong usage ends with exit code 2, and a folder without an analysis with exit code 1."""
     assert main(["check", str(tmp_path / "gone")]) == 2
     assert main(["check"]) == 2
     assert main(["new", "table", "x"]) == 2

@@ -61,7 +61,7 @@ def test_the_views_of_the_catalog(store: Path, team: Path) -> None:
 
 
 def test_the_catalog_of_the_store_stays_as_it_is(store: Path, team: Path) -> None:
-    """User analyses of a session are in a separate catalog; that of the store does not change."""
+    """User analyses of a session are in a separate catalog; the store's catalog does not change."""
     with hta_sql.open(store, analyses=team) as opened:
         assert not Path(opened.catalog_path).is_relative_to(store)
     with hta_sql.open(store) as opened:

@@ -83,7 +83,7 @@ def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: Trace
 
 
 def test_every_frame_has_equal_cells() -> None:
-    """Every frame has equal cells in at least one job, so none is compared only while empty."""
+    """Every frame has equal cells in at least one job, so none is compared only when empty."""
     equal = {line.frame for line in LEDGER if line.kind == "equal" and line.cells}
     assert equal == {*FRAMES, *PAIR_FRAMES} - WITHOUT_CELLS
     assert sum(line.cells for line in LEDGER if line.kind == "equal") > 8_000
@@ -103,7 +103,7 @@ DIFFERING = test_explained.differing(LEDGER)
 
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, own_store: TraceStore) -> None:
-    """Plain Python computes HTA's numbers with all listed causes, and ours without any."""
+    """Plain Python computes HTA's numbers with all listed causes applied, and ours with none."""
     classes = test_explained.classes_of(own_store, job)
     test_explained.check_causes(job, frame, DIFFERING[job, frame], classes)
 
@@ -118,6 +118,6 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
     ],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
-    """Plain Python computes HTA's path length with all listed causes, and ours without any."""
+    """Plain Python computes HTA's path length with all causes applied, and ours with none."""
     causes = test_explained_paths.listed(job, name, LEDGER)
     test_explained_paths.check_length(job, name, own_store, causes)

@@ -1,4 +1,4 @@
-"""Record tests/traces/recorded/faults with torch 2.13 for the CPU: ``record_faults.py FOLDER``.
+"""Record tests/traces/recorded/faults with torch 2.13 (CPU build): ``record_faults.py FOLDER``.
 
 Each of three jobs has one fault, which advice must list first: a data loader without workers and
 with slow samples, a Python loop over the rows of a tensor, and an optimizer that updates many small
@@ -74,7 +74,7 @@ def unfused_optimizer() -> Callable[[], None]:
 
 
 def record(job: Callable[[], None], path: Path) -> None:
-    """Write the trace of a job, without identifying the machine."""
+    """Write the trace of a job, without data that identifies the machine."""
     raw = path.with_suffix(".raw")
     with profile(
         activities=[ProfilerActivity.CPU],

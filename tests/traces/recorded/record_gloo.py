@@ -1,4 +1,4 @@
-"""Record tests/traces/recorded/gloo with torch 2.13 for the CPU: ``record_gloo.py FOLDER``.
+"""Record tests/traces/recorded/gloo with the CPU build of torch 2.13: ``record_gloo.py FOLDER``.
 
 The job has four ranks, with tensor-parallel pairs [0,1] and [2,3] and data-parallel pairs [0,2] and
 [1,3]. In each layer, rank 2 computes one more matrix product than the others.
@@ -39,7 +39,7 @@ def step(rank: int, tp: dist.ProcessGroup, dp: dist.ProcessGroup) -> None:
 
 
 def main(rank: int, folder: str) -> None:
-    """Run one rank and write its trace, without identifying the machine."""
+    """Run one rank and write its trace, without data that identifies the machine."""
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511"}
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=4)

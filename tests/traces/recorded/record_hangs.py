@@ -1,4 +1,4 @@
-"""Record tests/traces/recorded/hangs with torch 2.14 for the CPU: ``record_hangs.py FOLDER``.
+"""Record tests/traces/recorded/hangs with the CPU build of torch 2.14: ``record_hangs.py FOLDER``.
 
 Each job has four ranks on gloo and one fault that makes it hang, or none. The recordings are the
 Flight Recorder dumps of all ranks. A second thread writes the dump while the main thread hangs, as

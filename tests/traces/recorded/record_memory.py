@@ -1,4 +1,4 @@
-"""Record tests/traces/recorded/memory_cpu_torch_2_13.json.gz with torch 2.13 for the CPU.
+"""Record tests/traces/recorded/memory_cpu_torch_2_13.json.gz with the CPU build of torch 2.13.
 
 Run ``python record_memory.py FILE``. A network of known size is created and trained while memory is
 recorded. Its parameters, their gradients and the optimizer's momentum have PARAMETERS numbers
@@ -44,7 +44,7 @@ def train(network: nn.Module, optimizer: torch.optim.Optimizer, kept: list[torch
 
 
 def main(path: Path) -> None:
-    """Train the network, and write the trace without identifying the machine."""
+    """Train the network, and write the trace without data that identifies the machine."""
     torch.set_num_threads(1)
     kept: list[torch.Tensor] = []
     raw = path.with_suffix(".raw")

@@ -1,4 +1,4 @@
-"""Record version1.json.gz to version3.json.gz with torch 2.13 for the CPU.
+"""Record version1.json.gz to version3.json.gz with the CPU build of torch 2.13.
 
 Run ``python record.py 1``, ``2`` and ``3``. The module comes from PyTorch's tutorial "Profiling
 your PyTorch module": a linear layer, and a search for the positions where a mask exceeds a
@@ -59,7 +59,7 @@ class MaskedLinearInTorch(MaskedLinear):
 
 
 def record(path: Path, model: nn.Module, mask: torch.Tensor) -> None:
-    """Write the trace of three steps, without identifying the machine."""
+    """Write the trace of three steps, without data that identifies the machine."""
     raw = path.with_suffix(".raw")
     batch = torch.ones(BATCH, INPUTS)
     with (
@@ -69,7 +69,7 @@ def record(path: Path, model: nn.Module, mask: torch.Tensor) -> None:
             profile_memory=True,
             with_stack=True,
             record_shapes=True,
-            experimental_config=_ExperimentalConfig(verbose=True),  # stacks of operators
+            experimental_config=_ExperimentalConfig(verbose=True),  # operator stacks
             on_trace_ready=lambda p: p.export_chrome_trace(str(raw)),
         ) as profiler,
         torch.no_grad(),

@@ -1,4 +1,4 @@
-"""Record the traces in this folder, two spans of one process, with torch 2.13 for the CPU.
+"""Record the traces in this folder, two spans of one process, with the CPU build of torch 2.13.
 
 ``python record.py`` records steps 2 and 3, then 6 and 7, with schedule(wait=1, warmup=1, active=2,
 repeat=2). tensorboard_trace_handler writes a file for each span, named after the worker and the
@@ -19,7 +19,7 @@ WAIT, WARMUP, ACTIVE, REPEAT = 1, 1, 2, 2
 
 
 def main(folder: Path) -> None:
-    """Write the traces, without identifying the machine."""
+    """Write the traces, without data that identifies the machine."""
     torch.set_num_threads(1)
     model, batch = nn.Linear(64, 16), torch.ones(32, 64)
     with profile(
