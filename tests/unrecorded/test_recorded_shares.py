@@ -106,7 +106,7 @@ def test_the_report_gives_shares_of_recorded_time(half: TraceStore) -> None:
     """The first screen names the recorded time, and no unrecorded part has a share."""
     first = first_screen(half, {})
     page = unescape(str(overview_markup(first, set()))).replace("\xa0", " ")
-    assert "The capture takes 10.0 ms, 5.00 ms of it recorded; GPUs compute 48 % of the" in page
+    assert "The capture takes 10.0 ms, 5.00 ms of it recorded; GPUs compute for 48 % of the" in page
     assert "compute <span>2.40 ms, 48.0 %</span>" in page
     assert "earlier work, unrecorded <span>5.00 ms</span>" in page
     assert "Shares are of the recorded time." in page
