@@ -93,15 +93,18 @@ def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
     do = "do ranks" if len(others) > 1 else "does rank"
     more = f" (and so {do} {rank_spans(others)})" if others else ""
     timed = (
-        ", because it is a separate capture, such as a span of torch.profiler.schedule(repeat=2); "
-        "--join-spans joins the files into one run. In order of time"
+        " (a separate capture, such as a span of torch.profiler.schedule(repeat=2); --join-spans "
+        "joins the files into one run)"
     )
+    is_timed = any(file.start_ns for file in files)
     log.warning(
-        "Rank %d has %d files%s. Each becomes a separate run%s, the runs NAME, NAME-capture2, ... are: %s.",
+        "Rank %d has %d files%s. Each becomes a separate run%s, named NAME, NAME-capture2, ... in order "
+        "of %s: %s.",
         rank,
         len(files),
         more,
-        timed if any(file.start_ns for file in files) else ". In order of file name",
+        timed if is_timed else "",
+        "time" if is_timed else "file name",
         ", ".join(distinct_names([file.path for file in files])),
     )
     if any(len({folder_of(file.path) for file in files}) > 1 for files in several.values()):

@@ -364,5 +364,7 @@ def _address(batch: pa.RecordBatch, name: str) -> int:
     """Return the address of the values of a column without NULL."""
     column, kind = batch.column(name), _TAKEN[name]
     if column.type != kind or column.null_count:
-        raise TypeError(f"{name} is {column.type} with {column.null_count} NULL, not {kind}")
+        raise TypeError(
+            f"Column {name} must be {kind} without NULLs, but is {column.type} with {column.null_count} NULLs"
+        )
     return int(column.buffers()[1].address + column.offset * kind.bit_width // 8)

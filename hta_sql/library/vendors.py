@@ -40,8 +40,8 @@ def _lines() -> list[dict[str, str]]:
             (row["kind"] in KINDS) != (row["stored_table"] == "gpu_ops") or not row["stored_table"]
         ):
             raise LibraryError(
-                f"{path}: category {row['value']!r} needs a table, and in gpu_ops (only there) a "
-                f"kind: {', '.join(sorted(KINDS))}."
+                f"{path}: category {row['value']!r} needs a table. If the table is gpu_ops, it also "
+                f"needs a kind ({', '.join(sorted(KINDS))}); otherwise, it must not have one."
             )
     return rows
 

@@ -38,7 +38,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   is_p2p                   BOOLEAN         Whether the collective is a point-to-point operation.
 --   rank_count               BIGINT [count]  Number of ranks whose traces contain the channel.
 --   found_count              BIGINT [count]  Number of ranks on which the collective was found.
---   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
+--   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal (order, shifted by a constant), time (start times, where events are missing), stream (order on the stream; group unknown) or none.
 --   match_margin             DOUBLE [1]      How much worse the next-best shift fits, as a logarithm; NULL if there is no other shift.
 --   is_complete              BOOLEAN         Whether the collective was found on all ranks of the channel, and the channel has at least two ranks.
 --   is_startup               BOOLEAN         Whether this is the first collective of a rank in the capture, so the cause of its start time is not recorded.

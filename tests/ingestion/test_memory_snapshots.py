@@ -287,7 +287,7 @@ def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
     with hta_sql.ingest(str(folder), tmp_path / "store", run="job") as store:
         query = "SELECT DISTINCT control_run, test_run, diff_bytes FROM snapshot_diff()"
         assert store.sql(query).rows() == [("job-capture2", "job", 256)]
-    assert "In order of file name, the runs NAME, NAME-capture2, ... are: " in caplog.text
+    assert "named NAME, NAME-capture2, ... in order of file name: " in caplog.text
     assert caplog.text.index("step5") < caplog.text.index("step11")
 
 

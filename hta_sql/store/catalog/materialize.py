@@ -358,7 +358,7 @@ def materialize_answers(
         if library.find(name).name not in {about.name for about in answers(library).values()}:
             raise ParameterError(
                 f"The result of {name!r} cannot be materialized: the analysis needs parameters, or more "
-                f"than one run. Omit the name to materialize every analysis that can be ({len(answers(library))})."
+                f"than one run. Omit the name to materialize all {len(answers(library))} analyses for which this is possible."
             )
     wanted = {library.find(name).base_name for name in set(names) - derived}
     if names and not wanted:

@@ -53,7 +53,7 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   op_id                BIGINT          event_id of the operator that launched the kernel.
 --   op_name              VARCHAR         Name of the launching operator.
 --   module               VARCHAR         Innermost nn.Module that encloses the launch.
---   match_method         VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
+--   match_method         VARCHAR         How the collective was matched: seq (sequence number), ordinal (order, shifted by a constant), time (start times, where events are missing), stream (order on the stream; group unknown) or none.
 --   found_count          BIGINT [count]  Number of ranks on which the collective was found.
 --   rank_count           BIGINT [count]  Number of ranks whose traces contain the group.
 SELECT

@@ -1,7 +1,7 @@
--- Groups and pairs of ranks whose transfers are slower than those of other groups and pairs, block by block, and the
--- cost.
+-- Groups and pairs of ranks whose transfers are slower than those of other groups and pairs, block by block, and what
+-- they cost.
 --
--- Transfers are compared in the same way as the own work of ranks. A link is slow if its transfers take at least 1.3
+-- Transfers are compared in the same way as the work of each rank. A link is slow if its transfers take at least 1.3
 -- times as long as the median of the other links and the difference is significant. If several links are slow, and
 -- one rank is in all of them and in no link of normal speed, the network of that rank is slow. The same applies to
 -- hosts and the links that cross them.

@@ -53,7 +53,7 @@ WITH
         LEFT JOIN python_calls AS q ON q.run = p.run AND q.rank = p.rank AND q.span = p.span AND q.python_id = p.python_parent_id
         WHERE lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
-    -- Parents have the same kind; a module counts as a module and as a frame.
+    -- parent_id is the innermost enclosing span of the same kind. A call to a module is both a module and a frame.
     _spans AS (
         SELECT c.run, c.rank, c.pid, c.tid, c.event_id, c.ts, c.dur, c.name, 'op' AS kind, c.parent_op_id AS parent_id FROM cpu_ops AS c
         UNION ALL

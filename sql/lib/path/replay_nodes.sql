@@ -156,8 +156,8 @@ WITH
         FROM _operations AS o
         JOIN _names AS n ON n.name = o.name AND n.what IS NOT DISTINCT FROM o.what AND n.is_send = o.is_send
     ),
-    -- Computation that ends at the same time on all ranks, although its durations differ, waits for the last rank to
-    -- start it.
+    -- A computation kernel that ends at the same time on all ranks, although its duration differs between them, is
+    -- treated as waiting until the last rank has started it.
     _numbered AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.step, o.name_id, o.event_id, o.start_ns, o.end_ns,
