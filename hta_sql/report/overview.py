@@ -204,21 +204,21 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
     """Return the verdict on stragglers: their ranks, none found, or why the verdict is unknown."""
     late = [row for row in judged if row["is_straggler"]]
     compared = [row for row in judged if row["is_straggler"] is not None]
-    text = unknown = ""
-    if compared and not late:
-        text = f"No straggler: {len(compared):,} ranks compared."
-        # Missing ranks come first, because one of them may be the straggler.
-        missing = {row["verdict_reason"] for row in compared if row["verdict"] == "none"} - {None}
-        text = " ".join((*(f"{reason}." for reason in sorted(missing)), text))
-    elif judged and not late:
-        unknown = printable(judged[0]["verdict_reason"] or "no collective is matched")
     # Suspected and intermittent stragglers, slow links and stages: largest cost first, each
     # sentence once.
     others = sorted(
         (row for row in judged if row["message"] and not row["is_straggler"]),
         key=lambda row: -(row["cost_ns"] or 0),
     )
-    messages = list(dict.fromkeys(row["message"] for row in (*late, *others)))
+    text = unknown = ""
+    if compared and not late and not others:
+        text = f"No straggler: {len(compared):,} ranks compared."
+        # Missing ranks come first, because one of them may be the straggler.
+        missing = {row["verdict_reason"] for row in compared if row["verdict"] == "none"} - {None}
+        text = " ".join((*(f"{reason}." for reason in sorted(missing)), text))
+    elif judged and not compared:
+        unknown = printable(judged[0]["verdict_reason"] or "no collective is matched")
+    messages = list(dict.fromkeys(map(_verdict_text, (*late, *others))))
     return {
         "late": [linked(message, sections) for message in messages[:LATE]],
         "more_late": max(0, len(late) - LATE),
@@ -226,6 +226,13 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
         "unknown": unknown,
         "has_stragglers": "stragglers" in sections,
     }
+
+
+def _verdict_text(row: Row) -> str:
+    """Return the message about a rank, with the reason if it is no straggler for certain."""
+    if row["verdict"] == "suspected" and row["verdict_reason"]:
+        return f"{row['message']} Not certain: {row['verdict_reason']}."
+    return str(row["message"])
 
 
 def _ranks(
