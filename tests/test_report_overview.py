@@ -143,11 +143,19 @@ def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) ->
 
 
 def test_a_page_without_steps_links_to_what_the_files_contain(tmp_path: Path) -> None:
-    """Hang dumps have no steps, so the first screen links to the section on the hang."""
+    """Hang dumps have no steps, so the title is the sentence about the cause of the hang."""
     dumps = TRACES / "recorded" / "hangs" / "rank_missing"
     with hta_sql.ingest(dumps, tmp_path / "store", run="job") as store:
         page = write_report(store, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert 'Flight Recorder dumps: look at <a href="#hang"' in page
+        hangs = store.run("hang").records()
+    page = unescape(page).replace("\xa0", " ")
+    title, _, rest = hangs[0]["message"].partition(". ")
+    assert f'<h2 class="lead">{title}</h2>' in page
+    assert rest in page.partition('id="advice"')[0]
+    assert hangs[0]["stack"] in page
+    assert str(hangs[0]["since_ns"]) not in page
+    assert page.count("other questions</a> need a profiler trace.") == 1
+    assert "GPU activity" not in page.partition('class="questions"')[2].partition("</section>")[0]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
 from hta_sql.report.first_screen import RECORDED, SUMMARIZED, FirstScreen, analysis_of
+from hta_sql.report.hangs import hangs_of
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows
 from hta_sql.report.rendering import missing, render
@@ -61,9 +62,11 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
         side["served"] = _served(served.get(side["run"]), is_alone=len(shown) == 1)
     lead = _lead(shown, _with_gpus(first)) if shown else ""
     alone = served.get(next(iter(shown), "")) if len(shown) == 1 else None
+    hangs = hangs_of(first)
     return render(
         "overview",
-        without_steps="" if runs else _without_steps(first, sections),
+        hangs=hangs,
+        without_steps="" if runs or hangs else _without_steps(first, sections),
         lead=alone.lead if alone else lead,
         capture=lead if alone else "",
         job=job_text(first, [*shown]),
