@@ -10,6 +10,7 @@ from functools import cache
 from html import unescape
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import hta_sql
@@ -196,3 +197,17 @@ def test_waits_for_a_suspected_straggler_name_the_rank(suspected: hta_sql.TraceS
     waits = [r for r in suspected.run("advice").records() if r["rule"] == "collective_waits"]
     assert waits
     assert all(r["message"].endswith("; rank 1 is a suspected straggler.") for r in waits)
+
+
+def test_unmatched_transfers_of_a_capture_without_steps_are_not_a_time_per_step(
+    answered: Callable[..., FirstScreen],
+) -> None:
+    """A capture without steps has one sum of unmatched transfers, not one a step."""
+    accounted = answered("alone").step_accounting
+    table = accounted.arrow()
+    place = table.column_names.index("exposed_unmatched_ns")
+    unmatched = pa.array([5_000_000] * table.num_rows, pa.int64())
+    table = table.set_column(place, "exposed_unmatched_ns", unmatched)
+    answers = replace(answered("alone"), step_accounting=Result.of_rows(table, accounted.analysis))
+    page = unescape(overview_markup(answers, set()))
+    assert "Of the transfer, 5.00 ms are in collectives without a match" in page
