@@ -21,6 +21,7 @@ from markupsafe import Markup
 import hta_sql
 from hta_sql import charts
 from hta_sql.charts import export, page
+from hta_sql.charts.communication.what_if import saving_label
 from hta_sql.charts.drawing import style
 from hta_sql.errors import ParameterError
 from hta_sql.hta.trace_analysis import TraceAnalysis
@@ -317,3 +318,18 @@ def test_times_have_three_digits_of_which_zeros_are_some() -> None:
         *("1.90 ms", "1.91 ms", "10.0 ms", "10.1 ms", "1.13 ms", "1.00 ms", "37 ns", "0 ns"),
         *("-2.50 µs", "2,000 s"),
     ]
+
+
+def test_a_what_if_chart_states_the_bound_of_each_saving() -> None:
+    """Labels say at least, at most or about; a lower bound of 0 % is not a saving of 0 %."""
+    row = {"replayed_step_ns": 40_000_000, "replayed_ns": 40_000_000}
+    labels = {
+        (bound, saved): saving_label({**row, "bound": bound, "saved_pct": saved})
+        for bound, saved in [("lower", 0.0), ("lower", 5.0), ("upper", 5.0), ("estimate", 5.0)]
+    }
+    assert labels == {
+        ("lower", 0.0): "at most 40.0 ms, saving unknown",
+        ("lower", 5.0): "at most 40.0 ms, at least 5 % less",
+        ("upper", 5.0): "at least 40.0 ms, at most 5 % less",
+        ("estimate", 5.0): "40.0 ms, about 5 % less",
+    }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import hta_sql
 from hta_sql.library.objects import load_library
 from hta_sql.report.tables import table_markup
 from hta_sql.results.display import TableRows, text_columns
+from hta_sql.synthetic import JobSpec, write_job
 
 COVERED = {"mfu": "covered_pct", "kpis": "mfu_covered_pct"}
 
@@ -40,3 +45,29 @@ def test_the_tables_of_a_report_show_the_same(name: str) -> None:
     markup = str(table_markup(TableRows(table, analysis), 10))
     assert "≥ 41" in markup
     assert "≥ 42" not in markup
+
+
+def test_savings_with_an_unmatched_collective_are_lower_bounds_with_a_reason(
+    tmp_path: Path,
+) -> None:
+    """Each saving has a bound, and each lower bound a reason."""
+    write_job(tmp_path / "job", JobSpec(ranks=2, steps=2))
+    path = min((tmp_path / "job").iterdir())
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        trace = json.load(file)
+    events = trace["traceEvents"]
+    transfers = [
+        place
+        for place, event in enumerate(events)
+        if event.get("cat") == "kernel" and "nccl" in event["name"]
+    ]
+    del events[transfers[2]]
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump(trace, file)
+    with hta_sql.ingest(tmp_path / "job", tmp_path / "store", run="job") as store:
+        rows = {row["scenario"]: row for row in store.run("what_if").records()}
+    known = [row for row in rows.values() if row["replayed_ns"] is not None]
+    changed = [row for row in known if row["scenario"] != "as recorded"]
+    assert {row["bound"] for row in changed} == {"lower"}
+    assert {row["reason_code"] for row in changed} == {"what_if.unmatched"}
+    assert all(row["reason"].endswith("the saving may be larger") for row in changed)

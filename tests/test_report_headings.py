@@ -72,9 +72,13 @@ def test_columns_of_the_same_words_are_told_apart() -> None:
     assert len(set(written)) == len(written)
 
 
-def test_a_point_in_time_stays_a_number() -> None:
-    """Nanoseconds since 1970 are not converted to a larger unit."""
-    assert column_texts("start_ns", [1765622428262054711], None) == (
+def test_a_unix_time_is_a_date() -> None:
+    """Nanoseconds since 1970 are shown as a date; those since another start stay a number."""
+    assert column_texts("start_ns", [1_795_528_406_289_130_609, None], None) == (
+        "Start (UTC)",
+        ["2026-11-24 13:53:26.289130", "–"],  # noqa: RUF001 - same dash as in tables
+    )
+    assert column_texts("start_ns", [5_000_000_000_000_000], None) == (
         "Start (ns)",
-        ["1765622428262054711"],
+        ["5000000000000000"],
     )

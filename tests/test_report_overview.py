@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from html import unescape
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import hta_sql
@@ -20,6 +22,7 @@ from hta_sql.report.links import linked
 from hta_sql.report.overview import UNRECORDED, overview_markup, shares
 from hta_sql.report.tiles import figures_markup, job_text
 from hta_sql.results.result import Result
+from hta_sql.synthetic import JobSpec, write_job
 from tests.shared_stores import ingest_only
 
 TRACES = Path(__file__).parent / "traces"
@@ -145,8 +148,70 @@ def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) ->
 
 
 def test_a_page_without_steps_links_to_what_the_files_contain(tmp_path: Path) -> None:
-    """Hang dumps have no steps, so the first screen links to the section on the hang."""
+    """Hang dumps have no steps, so the title is the sentence about the cause of the hang."""
     dumps = TRACES / "recorded" / "hangs" / "rank_missing"
     with hta_sql.ingest(dumps, tmp_path / "store", run="job") as store:
         page = write_report(store, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert 'Flight Recorder dumps: look at <a href="#hang"' in page
+        hangs = store.run("hang").records()
+    page = unescape(page).replace("\xa0", " ")
+    title, _, rest = hangs[0]["message"].partition(". ")
+    assert f'<h2 class="lead">{title}</h2>' in page
+    assert rest in page.partition('id="advice"')[0]
+    assert hangs[0]["stack"] in page
+    assert str(hangs[0]["since_ns"]) not in page
+    assert page.count("other questions</a> need a profiler trace.") == 1
+    assert "GPU activity" not in page.partition('class="questions"')[2].partition("</section>")[0]
+
+
+@pytest.fixture(scope="module")
+def suspected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """Ingest a job of two steps, which are too few to name its slow rank for certain."""
+    folder = tmp_path_factory.mktemp("suspected")
+    write_job(folder / "job", JobSpec(ranks=4, steps=2, stragglers={1: 5_000_000}))
+    with hta_sql.ingest(folder / "job", folder / "store", run="job") as opened:
+        yield opened
+
+
+def test_a_suspected_straggler_is_the_only_verdict_on_the_first_screen(
+    suspected: hta_sql.TraceStore,
+) -> None:
+    """The sentence states why the verdict is uncertain, and no sentence denies a straggler."""
+    page = unescape(overview_markup(first_screen(suspected, {}), set()))
+    assert page.count("Suspected straggler: rank 1") == 1
+    assert "Not certain: probability of chance" in page
+    assert "No straggler" not in page
+    assert "no single rank is the straggler" not in page
+
+
+def test_a_suspicion_states_its_probability_and_its_limit(suspected: hta_sql.TraceStore) -> None:
+    """The reason compares the probability with the limit, and counts blocks instead of steps."""
+    (row,) = (row for row in suspected.run("stragglers").records() if row["verdict"] == "suspected")
+    assert row["rank"] == 1
+    assert re.fullmatch(
+        r"probability of chance [\d.]+ %, above the limit of 0\.03 % "
+        r"\(4 ranks compared in 3 blocks of [\d.]+ ms\)",
+        row["verdict_reason"],
+    )
+
+
+def test_waits_for_a_suspected_straggler_name_the_rank(suspected: hta_sql.TraceStore) -> None:
+    """Neither the costs nor the advice say that no rank is a straggler."""
+    (cost,) = (r for r in suspected.run("top_costs").records() if r["cost"] == "exposed_wait")
+    assert cost["message"].endswith("rank 1 is a possible straggler.")
+    waits = [r for r in suspected.run("advice").records() if r["rule"] == "collective_waits"]
+    assert waits
+    assert all(r["message"].endswith("; rank 1 is a suspected straggler.") for r in waits)
+
+
+def test_unmatched_transfers_of_a_capture_without_steps_are_not_a_time_per_step(
+    answered: Callable[..., FirstScreen],
+) -> None:
+    """A capture without steps has one sum of unmatched transfers, not one a step."""
+    accounted = answered("alone").step_accounting
+    table = accounted.arrow()
+    place = table.column_names.index("exposed_unmatched_ns")
+    unmatched = pa.array([5_000_000] * table.num_rows, pa.int64())
+    table = table.set_column(place, "exposed_unmatched_ns", unmatched)
+    answers = replace(answered("alone"), step_accounting=Result.of_rows(table, accounted.analysis))
+    page = unescape(overview_markup(answers, set()))
+    assert "Of the transfer, 5.00 ms are in collectives without a match" in page

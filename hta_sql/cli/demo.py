@@ -92,16 +92,15 @@ def _report(opened: TraceStore, path: Path, run: str) -> Path:
 
 def _show(opened: TraceStore, store: Path, run: str) -> None:
     result = opened.run("stragglers", runs=[run])
-    late = [row for row in result.arrow().to_pylist() if row["is_straggler"]]
+    judged = result.arrow().to_pylist()
+    late = [row for row in judged if row["is_straggler"]]
     two = sorted({opened.ranks(run)[0], *(row["rank"] for row in late)})
     click.echo(f"\nWhere the step time of ranks {two} goes (step_accounting):\n")
     opened.run("step_accounting", runs=[run], ranks=two).show()
     click.echo("\nSlow ranks (stragglers):\n")
-    for message in dict.fromkeys(row["message"] for row in result.arrow().to_pylist()):
-        if message:
-            click.echo(message)
-    if not late:
-        click.echo("No straggler.")
+    messages = [row["message"] for row in judged if row["message"]]
+    for message in dict.fromkeys(messages) or ["No straggler."]:
+        click.echo(message)
     click.echo("\nHow long a step would take under other conditions (what_if):\n")
     opened.run("what_if", runs=[run]).show()
     click.echo("\nWhat to do (advice):\n")

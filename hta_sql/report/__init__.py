@@ -124,7 +124,9 @@ def _panels(answers: Answers, rows: int) -> list[Panel]:
     left = [one for one in sections if not one.markup]
     there = [one for one in sections if one.markup]
     names = {one.section.name for one in there}
-    questions = questions_markup(names, {one.section.name: one.reason for one in left})
+    reasons = {one.section.name: one.reason for one in left}
+    has_events = any(job["event_count"] for job in first.jobs.records())
+    questions = questions_markup(names, reasons, has_events=has_events)
     panels = [
         Panel("overview", "Overview", overview_markup(first, names, questions)),
         Panel("advice", "What to do", advice_markup(first, scope, names, rows)),

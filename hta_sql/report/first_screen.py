@@ -31,6 +31,7 @@ class FirstScreen:
     findings: Result
     serving: Result
     serving_kinds: Result
+    hang: Result
 
 
 ANALYSES = tuple(field.name for field in fields(FirstScreen))
@@ -60,6 +61,13 @@ QUESTIONS = {
 }
 """Question, as on the documentation's page of questions ─▶ analysis that answers it."""
 
+RECORDED_QUESTIONS = {
+    "What hangs, and which rank holds it up?": "hang",
+    "What did each rank do last?": "collective_history",
+    "What is in use at the memory peak?": "snapshot_peak",
+}
+"""Question ─▶ analysis that answers it from files without events."""
+
 NEEDS = {"Does it wait or transfer?": "collective_waits"}
 """Question ─▶ another analysis that its answer depends on."""
 
@@ -75,13 +83,20 @@ def analysis_of(result: Result) -> SqlObject:
     return result.analysis
 
 
-def questions_markup(sections: set[str], reasons: Mapping[str, str]) -> Markup:
+def questions_markup(
+    sections: set[str], reasons: Mapping[str, str], *, has_events: bool = True
+) -> Markup:
     """Render the questions, each with a link to its answer or the reason why there is none.
 
     Args:
         sections: Analyses with a section on the page.
         reasons: Analysis ─▶ reason why it has no section.
+        has_events: Whether the traces have events; without any, the questions are one line.
     """
+    if not has_events:
+        asked = [(question, answer, "") for question, answer in RECORDED_QUESTIONS.items()]
+        items = [item for item in asked if item[1] in sections]
+        return render("questions", items=items, need_events=len(QUESTIONS) - 1)
     items = []
     for question, answer in QUESTIONS.items():
         needed = NEEDS.get(question, answer)
@@ -90,4 +105,4 @@ def questions_markup(sections: set[str], reasons: Mapping[str, str]) -> Markup:
         else:
             why = reasons.get(needed if answer in sections else answer, "")
             items.append((question, "", shortly(why)))
-    return render("questions", items=items)
+    return render("questions", items=items, need_events=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +64,8 @@ _WIDEST = 100_000
 """Maximum of the largest value in a column, in the column's unit."""
 _TOO_LONG_NS = 30 * 86_400 * 10**9
 """A number of nanoseconds above a month is a point in time, and is not converted."""
+_EPOCH_NS = 10**18
+"""A number of nanoseconds from here on is a Unix time after 2001, and is shown as a date."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|kB|MB|GB|TB)(?!\w))")
 
 
@@ -136,6 +139,8 @@ def column_texts(
     if scale and numbers and not (unit == "ns" and most >= _TOO_LONG_NS):
         size, shown = _fitting(numbers, scale)
         return _with_unit(words, shown), [_scaled(value, size) for value in values]
+    if unit == "ns" and numbers and min(numbers) >= _EPOCH_NS:
+        return f"{words} (UTC)", [_date_text(value) for value in values]
     cells = [cell_text(value, unit if unit != "ns" else "id") for value in values]
     return _with_unit(
         words, "ns" if unit == "ns" and numbers else _UNITS.get(unit or "", "")
@@ -162,6 +167,14 @@ def _fitting(
             break
         sizes.append(smaller)
     return sizes[-1]
+
+
+def _date_text(value: Any) -> str:
+    """Format a Unix time [ns] as a date and time to the microsecond, UTC."""
+    if value is None:
+        return NULL
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=int(value) // 1000)  # noqa: DTZ001 - UTC
+    return moment.isoformat(" ", "microseconds")
 
 
 def _scaled(value: Any, size: float) -> str:

@@ -14,6 +14,7 @@ from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
 from hta_sql.report.first_screen import RECORDED, SUMMARIZED, FirstScreen, analysis_of
+from hta_sql.report.hangs import hangs_of
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows
 from hta_sql.report.rendering import missing, render
@@ -64,9 +65,11 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
         side["served"] = _served(served.get(side["run"]), is_alone=len(shown) == 1)
     lead = _lead(shown, _with_gpus(first)) if shown else ""
     alone = served.get(next(iter(shown), "")) if len(shown) == 1 else None
+    hangs = hangs_of(first)
     return render(
         "overview",
-        without_steps="" if runs else _without_steps(first, sections),
+        hangs=hangs,
+        without_steps="" if runs or hangs else _without_steps(first, sections),
         lead=alone.lead if alone else lead,
         capture=lead if alone else "",
         job=job_text(first, [*shown]),
@@ -225,21 +228,21 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
     """Return the verdict on stragglers: their ranks, none found, or why the verdict is unknown."""
     late = [row for row in judged if row["is_straggler"]]
     compared = [row for row in judged if row["is_straggler"] is not None]
-    text = unknown = ""
-    if compared and not late:
-        text = f"No straggler: {len(compared):,} ranks compared."
-        # Missing ranks come first, because one of them may be the straggler.
-        missing = {row["verdict_reason"] for row in compared if row["verdict"] == "none"} - {None}
-        text = " ".join((*(f"{reason}." for reason in sorted(missing)), text))
-    elif judged and not late:
-        unknown = printable(judged[0]["verdict_reason"] or "no collective is matched")
     # Suspected and intermittent stragglers, slow links and stages: largest cost first, each
     # sentence once.
     others = sorted(
         (row for row in judged if row["message"] and not row["is_straggler"]),
         key=lambda row: -(row["cost_ns"] or 0),
     )
-    messages = list(dict.fromkeys(row["message"] for row in (*late, *others)))
+    text = unknown = ""
+    if compared and not late and not others:
+        text = f"No straggler: {len(compared):,} ranks compared."
+        # Missing ranks come first, because one of them may be the straggler.
+        missing = {row["verdict_reason"] for row in compared if row["verdict"] == "none"} - {None}
+        text = " ".join((*(f"{reason}." for reason in sorted(missing)), text))
+    elif judged and not compared:
+        unknown = printable(judged[0]["verdict_reason"] or "no collective is matched")
+    messages = list(dict.fromkeys(map(_verdict_text, (*late, *others))))
     return {
         "late": [linked(message, sections) for message in messages[:LATE]],
         "more_late": max(0, len(late) - LATE),
@@ -247,6 +250,13 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
         "unknown": unknown,
         "has_stragglers": "stragglers" in sections,
     }
+
+
+def _verdict_text(row: Row) -> str:
+    """Return the message about a rank, with the reason if it is no straggler for certain."""
+    if row["verdict"] == "suspected" and row["verdict_reason"]:
+        return f"{row['message']} Not certain: {row['verdict_reason']}."
+    return str(row["message"])
 
 
 def _ranks(

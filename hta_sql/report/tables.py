@@ -14,9 +14,9 @@ from hta_sql.report.headings import column_texts, headings
 from hta_sql.report.rendering import render
 from hta_sql.report.row_selection import kept_text, largest, order_of
 from hta_sql.results.display import Rows, is_number
-from hta_sql.results.fitting import CODES, SENTENCES
+from hta_sql.results.fitting import ANSWERS, CODES, SENTENCES
 from hta_sql.results.lower_bounds import BOUNDED, mark_lower_bounds
-from hta_sql.text import cut_middle
+from hta_sql.text import cut_middle, printable
 
 CELL_CHARACTERS = 6_000
 """Maximum length of a text [characters]; real kernel names of up to 5,200 are complete."""
@@ -101,6 +101,9 @@ def _upright(
     lines = []
     unknown = []
     covered = table.to_pydict() if analysis and analysis.base_name in BOUNDED else {}
+    # A message is the answer, and the other columns are its details.
+    names = sorted(table.column_names, key=lambda name: name not in ANSWERS)
+    table = table.select(names)
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, analysis, named[field.name])
@@ -112,7 +115,9 @@ def _upright(
         cells = [cell(text, value) for text, value in zip(texts, exact, strict=True)]
         about = f"{field.name}: {docs.get(field.name, '')}"
         lines.append((Heading(field.name, words, about), cells))
-    return render("upright", label=label, lines=lines, notes=_unknown_text(unknown))
+    has_lines = any(cell.kind == "lines" for _, cells in lines for cell in cells)
+    notes = _unknown_text(unknown)
+    return render("upright", label=label, lines=lines, notes=notes, has_lines=has_lines)
 
 
 def _without_equal(
@@ -159,10 +164,16 @@ def _without_single_run(table: pa.Table) -> pa.Table:
 
 
 def _without_codes(table: pa.Table) -> pa.Table:
-    """Drop message codes, which are for programs, if the messages are in the table."""
+    """Drop codes and numbers for programs, if their messages and texts are in the table."""
     names = set(table.column_names)
     codes = [code for code in CODES & names if code.removesuffix("_code") in names]
-    return table.drop_columns(codes)
+    # A point in time is also in the table as text.
+    times = [f"{name}_ns" for name in _texts(table) if f"{name}_ns" in names]
+    return table.drop_columns([*codes, *times])
+
+
+def _texts(table: pa.Table) -> list[str]:
+    return [field.name for field in table.schema if pa.types.is_string(field.type)]
 
 
 def _number(text: str, value: Any) -> Cell:
@@ -170,17 +181,25 @@ def _number(text: str, value: Any) -> Cell:
     return Cell(text, "number", None if exact == text else exact)
 
 
-def _plain(text: str, _: Any) -> Cell:
-    return Cell(cut_middle(text, CELL_CHARACTERS))
+def _plain(text: str, value: Any) -> Cell:
+    whole = _whole(text, value)
+    return Cell(whole, "lines" if len(whole) > WORD else "")
 
 
-def _sentence(text: str, _: Any) -> Cell:
-    return Cell(cut_middle(text, CELL_CHARACTERS), "long")
+def _sentence(text: str, value: Any) -> Cell:
+    return Cell(_whole(text, value), "long")
 
 
-def _text(text: str, _: Any) -> Cell:
+def _whole(text: str, value: Any) -> str:
+    """Return the text of a cell, with the line breaks of its value."""
+    if isinstance(value, str) and "\n" in value:
+        text = "\n".join(map(printable, value.split("\n")))
+    return cut_middle(text, CELL_CHARACTERS)
+
+
+def _text(text: str, value: Any) -> Cell:
     """Return the cell of a string; if its middle is hidden, it can still be copied and found."""
-    whole = cut_middle(text, CELL_CHARACTERS)
+    whole = _whole(text, value)
     if len(whole) <= FOLDED:
         return Cell(whole, "long" if len(whole) > LONG else "name" if len(whole) > WORD else "")
     # Kernels differ at the start, before their arguments; frames differ at the end.

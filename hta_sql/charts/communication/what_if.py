@@ -48,6 +48,14 @@ MEANINGS = {
 """Scenario ─▶ description of the change."""
 
 
+LIMITS: dict[Any, tuple[str, str]] = {
+    "lower": ("at least ", "at most "),
+    "upper": ("at most ", "at least "),
+    "estimate": ("about ", ""),
+}
+"""Bound of a saving ─▶ words before the saving, and before the remaining time."""
+
+
 @figure
 def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw one bar per scenario: the remaining step time in front of the recorded step time.
@@ -64,10 +72,12 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     bars = known.assign(
         then=then / size,
         kind=[_kind(row) for row in known.to_dict("records")],
-        label=[_label(row) for row in known.to_dict("records")],
+        label=[saving_label(row) for row in known.to_dict("records")],
     )
     panels: list[Any] = [_panel(rows, unit, run) for run, rows in by_run(bars)[0]]
     notes = [*CEILINGS, *(MEANINGS[name] for name in MEANINGS if name in set(known["scenario"]))]
+    limits = known["reason"].dropna().unique()
+    notes.extend(f"{reason[:1].upper()}{reason[1:]}." for reason in limits)
     if left_out := _left_out(table):
         notes.append(f"Omitted: {left_out}.")
     return alt.vconcat(*panels, title=headed(title, *notes, *by_run(bars)[1]))
@@ -86,14 +96,18 @@ def _kind(row: Mapping[Hashable, Any]) -> str:
     return AT_BEST if row.get("bound") == "upper" else REPLAYED
 
 
-def _label(row: Mapping[Hashable, Any]) -> str:
+def saving_label(row: Mapping[Hashable, Any]) -> str:
+    """Return the remaining step time and the saving, each with its bound."""
     step = (
         row["replayed_step_ns"]
         if row["replayed_step_ns"] == row["replayed_step_ns"]
         else row["replayed_ns"]
     )
-    saved = f", {row['saved_pct']:.3g} % less" if row["saved_pct"] else ""
-    return f"{duration_text(step)}{saved}"
+    least, most = LIMITS.get(row.get("bound"), ("", ""))
+    if row.get("bound") == "lower" and not row["saved_pct"]:
+        return f"at most {duration_text(step)}, saving unknown"
+    saved = f", {least}{row['saved_pct']:.3g} % less" if row["saved_pct"] else ""
+    return f"{most}{duration_text(step)}{saved}"
 
 
 def _panel(rows: pd.DataFrame, unit: str, run: str) -> alt.TopLevelMixin:

@@ -89,8 +89,11 @@ WITH
         SELECT j.* FROM lib.judged_blocks('items') AS j
     ),
     -- Use all ranks: the straggler may be a rank that was not requested.
+    verdicts AS MATERIALIZED (
+        SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged') AS j
+    ),
     late AS MATERIALIZED (
-        FROM lib._advice_late_rank('spans', 'blocks', 'judged', runs, NULL)
+        FROM lib._advice_late_rank('spans', 'verdicts', NULL)
     ),
     stages AS MATERIALIZED (
         FROM lib._advice_slow_stage('spans', 'judged', runs, ranks)
@@ -186,7 +189,7 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_exposed_transfer('spans', 'kernels', 'sizes')
         UNION ALL BY NAME
-        FROM lib._advice_collective_waits('spans', 'sizes', 'holding_up')
+        FROM lib._advice_collective_waits('spans', 'sizes', 'holding_up', 'verdicts')
         UNION ALL BY NAME
         FROM lib._advice_unfused_optimizer('spans', 'host', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME

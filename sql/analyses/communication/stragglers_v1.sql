@@ -3,12 +3,14 @@
 -- In a block of time, own work, exposed transfer and exposed wait add up to the same total on every rank. A straggler
 -- has more own work, and the other ranks wait for it. Each rank is compared, block by block, with its peers: the ranks
 -- of its role and pipeline stage, or the ranks of its role to which collectives connect it. Ranks of different roles
--- are never compared. Blocks are steps, or equal windows if there are no steps.
+-- are never compared. Each step is a block, also the last one, which other analyses exclude. Without steps, blocks are
+-- equal windows.
 --
 -- - straggler: more own work than its peers, and its peers wait for it, both by at least min_pct. Chance produces a
 --   false straggler in 6 of 1,000 jobs.
--- - intermittent: a straggler in some steps only.
--- - suspected: too little data to be certain; odds is the probability that the lateness is chance.
+-- - intermittent: a straggler in some blocks only.
+-- - suspected: too little data to be certain; odds, the probability that the lateness is chance, is above the limit of a
+--   straggler (0.6 %, and less for few blocks).
 -- - none: nothing found.
 -- - unknown: no comparison is possible; verdict_reason explains why.
 --
@@ -41,8 +43,8 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.
 --   message             VARCHAR         Verdict and cause in one sentence; NULL for none and unknown, unless the rank has a slow link or a slow stage.
 --   odds                DOUBLE [1]      Probability that chance alone makes any rank of the run this late; NULL if unknown.
---   late_step_count     BIGINT [count]  Number of steps in which the rank has more own work than its peers, by at least min_pct and three times the noise.
---   step_count          BIGINT [count]  Number of compared steps, or of equal windows if the trace has no steps.
+--   late_step_count     BIGINT [count]  Number of blocks in which the rank has more own work than its peers, by at least min_pct and three times the noise.
+--   step_count          BIGINT [count]  Number of compared blocks: the steps, including the last one, or equal windows if the trace has no steps.
 --   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, slower transfer or unknown; NULL: not late.
 --   cause_share_pct     DOUBLE [%]      Share of the lateness that the cause explains; below 50 % the cause is unknown.
 --   cause_ns            BIGINT [ns]     Additional time due to the cause: in compute, copies, idle time or transfers of the link.
@@ -144,9 +146,18 @@ WITH
         SELECT
             t.*,
             CASE
-                WHEN t.verdict = 'suspected' THEN lib.message('stragglers.few_data', {'odds_pct': 100 * t.odds, 'step_count': t.step_count})
-                WHEN t.verdict = 'intermittent' THEN
-                    lib.message('stragglers.some_steps', {'late_step_count': t.late_step_count, 'step_count': t.step_count})
+                WHEN t.reason_code = 'stragglers.waits_uncertain' THEN lib.message('stragglers.waits_uncertain', NULL)
+                WHEN t.reason_code = 'stragglers.few_blocks' THEN lib.message('stragglers.few_blocks', {'odds_pct': round(100 * t.odds, 2), 'block_count': t.step_count})
+                WHEN t.reason_code = 'stragglers.few_data' THEN lib.message(
+                    'stragglers.few_data',
+                    {
+                        'odds_pct': round(100 * t.odds, 2), 'limit_pct': round(100 * t.odds_limit, 2), 'rank_count': t.peer_count + 1,
+                        'block_count': t.step_count, 'block_ns': t.window_ns / t.step_count
+                    }
+                )
+                WHEN t.reason_code = 'stragglers.some_blocks' THEN lib.message(
+                    'stragglers.some_blocks', {'late_block_count': t.late_step_count, 'block_count': t.step_count, 'block_ns': t.window_ns / t.step_count}
+                )
                 WHEN t.verdict = 'none' AND t.missing_count > 0
                     THEN lib.message('stragglers.ranks_missing', {'missing_count': t.missing_count, 'world_size': t.world_size})
                 WHEN t.verdict <> 'unknown' THEN NULL

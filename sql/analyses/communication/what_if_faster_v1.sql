@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO what_if_faster_v1(
 --   saved_pct         DOUBLE [%]   Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]   Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
 --   saved_high_pct    DOUBLE [%]   Upper end of the saving's 95 % interval, as a share of recorded_ns.
---   bound             VARCHAR      lower: a lower bound of the saving, because the saving is interpolated, the trace lost events, or no host wait is recorded; NULL: an estimate.
+--   bound             VARCHAR      lower: a lower bound of the saving, because the saving is interpolated, the trace lost events, or no host wait is recorded; otherwise estimate.
 --   recorded_ns       BIGINT [ns]  Time from the start of the first step to the end of the last device operation, summed over all recordings.
 --   replayed_ns       BIGINT [ns]  recorded_ns with the faster kernels.
 --   saved_ns          BIGINT [ns]  Predicted saving.
@@ -86,7 +86,7 @@ SELECT
     100 * i.saved_ns / nullif(i.recorded_ns, 0) AS saved_pct,
     100 * i.low_ns / nullif(i.recorded_ns, 0) AS saved_low_pct,
     100 * i.high_ns / nullif(i.recorded_ns, 0) AS saved_high_pct,
-    CASE WHEN i.is_between OR i.free_host_count > 0 OR l.run IS NOT NULL THEN 'lower' END AS bound,
+    CASE WHEN i.is_between OR i.free_host_count > 0 OR l.run IS NOT NULL THEN 'lower' ELSE 'estimate' END AS bound,
     i.recorded_ns,
     i.recorded_ns - round(i.saved_ns)::BIGINT AS replayed_ns,
     round(i.saved_ns)::BIGINT AS saved_ns

@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
 --   saved_high_pct    DOUBLE [%]      Upper end of the saving's 95 % interval, as a share of recorded_ns.
---   bound             VARCHAR         upper: an upper bound of the saving; lower: a lower bound, because the trace lacks events or ranks, data sizes differ, or no host wait is recorded; NULL: an estimate.
+--   bound             VARCHAR         upper: an upper bound of the saving; lower: a lower bound, because the trace lacks events or ranks, data sizes differ, or no host wait is recorded; estimate: neither; NULL: no saving.
 --   recorded_ns       BIGINT [ns]     Time from the start of the first step to the end of the last device operation, summed over all recordings.
 --   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.
 --   saved_ns          BIGINT [ns]     Predicted saving.
@@ -48,7 +48,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   rank_count        BIGINT [count]  Number of ranks that take part.
 --   collective_count  BIGINT [count]  Number of collectives that the ranks share.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
---   reason            VARCHAR         Why there is no prediction.
+--   reason            VARCHAR         Why there is no prediction, or why the saving, even a saving of 0, is only a lower bound.
 SELECT
     t.run, t.scenario, t.step_ns, t.replayed_step_ns, t.saved_pct, t.saved_low_pct, t.saved_high_pct, t.bound, t.recorded_ns,
     t.replayed_ns, t.recorded_ns - t.replayed_ns AS saved_ns, t.changed_ranks, t.rank_count, t.collective_count, t.reason_code,

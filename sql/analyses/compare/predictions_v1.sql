@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO predictions_v1(
 --   diff_ns             BIGINT [ns]  Measured minus predicted step time.
 --   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
 --   verdict             VARCHAR      as predicted (the measured and predicted intervals overlap), faster than predicted (the measured interval is lower) or slower than predicted (the measured interval is higher).
---   bound               VARCHAR      lower: the saving may be larger, so a faster test also counts as predicted; upper: the saving may be smaller, so a slower test also counts as predicted; NULL: an estimate.
+--   bound               VARCHAR      lower: the saving may be larger, so a faster test also counts as predicted; upper: the saving may be smaller, so a slower test also counts as predicted; estimate: neither.
 WITH
     pair AS (
         FROM lib.compared_runs(runs)

@@ -124,9 +124,12 @@ WITH
         SELECT j.* FROM lib.judged_blocks('items') AS j
     ),
     late AS (
-        SELECT j.run, string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) AS ranks, count(*) AS n
+        SELECT
+            j.run,
+            string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) FILTER (j.is_late) AS ranks, count_if(j.is_late) AS n,
+            string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) FILTER (j.verdict IN ('intermittent', 'suspected')) AS possible_ranks,
+            count_if(j.verdict IN ('intermittent', 'suspected')) AS possible_count
         FROM lib.late_ranks(runs, 'blocks', 'judged_items') AS j
-        WHERE j.is_late
         GROUP BY j.run
     ),
     described AS (
@@ -141,6 +144,8 @@ WITH
                 WHEN 'exposed_wait' THEN
                     CASE
                         WHEN l.n > 0 THEN lib.message('top_costs.exposed_wait', {'rank_count': l.n, 'ranks': l.ranks})
+                        WHEN l.possible_count > 0
+                            THEN lib.message('top_costs.exposed_wait_possible_straggler', {'rank_count': l.possible_count, 'ranks': l.possible_ranks})
                         ELSE lib.message('top_costs.exposed_wait_without_straggler', NULL)
                     END
                 WHEN 'exposed_memory' THEN lib.message('top_costs.exposed_memory', NULL)

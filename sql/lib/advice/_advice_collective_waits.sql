@@ -14,7 +14,9 @@ CREATE OR REPLACE MACRO lib._advice_collective_waits(
     sizes,
     -- Name of a relation with the columns of lib._advice_data_loading: findings about runs that a rank, stage or link
     -- delays.
-    straggling
+    straggling,
+    -- Name of a relation with the columns of lib.late_ranks.
+    verdicts
 ) AS TABLE
 -- Columns: those of _advice_data_loading.
 WITH
@@ -26,6 +28,12 @@ WITH
         FROM query_table(spans) AS s
         LEFT JOIN query_table(sizes) AS m ON m.run = s.run AND m.rank = s.rank
         WHERE s.run NOT IN (SELECT t.run FROM query_table(straggling) AS t)
+    ),
+    _suspected AS (
+        SELECT v.run, count(*) AS rank_count, string_agg(v.rank::VARCHAR, ', ' ORDER BY v.rank) AS ranks
+        FROM query_table(verdicts) AS v
+        WHERE v.verdict = 'suspected'
+        GROUP BY v.run
     )
 SELECT
     w.run, w.rank, 'collective_waits' AS rule, w.collective AS subject, w.excess_count AS event_count, w.excess_ns AS affected_ns, w.sized_ns AS ceiling_ns, 'medium' AS confidence,
@@ -38,8 +46,12 @@ WHERE w.sized_ns >= 0.05 * w.recorded_ns AND w.sized_ns >= w.wait_ns
 UNION ALL
 SELECT
     w.run, w.rank, 'collective_waits', NULL, NULL, w.wait_ns, w.wait_ns, 'high', NULL,
-    lib.message('advice.collective_waits', {'share_pct': 100 * (w.wait_ns / w.recorded_ns)}),
+    CASE
+        WHEN p.run IS NULL THEN lib.message('advice.collective_waits', {'share_pct': 100 * (w.wait_ns / w.recorded_ns)})
+        ELSE lib.message('advice.collective_waits_suspected', {'share_pct': 100 * (w.wait_ns / w.recorded_ns), 'rank_count': p.rank_count, 'ranks': p.ranks})
+    END,
     format('FROM collective_waits_v1(runs := [{}], ranks := [{}])', lib.sql_literal(w.run), w.rank),
     'collective_waits'
 FROM _waits AS w
+LEFT JOIN _suspected AS p ON p.run = w.run
 WHERE w.wait_ns >= 0.05 * w.recorded_ns AND w.wait_ns > w.sized_ns

@@ -8,12 +8,8 @@
 CREATE OR REPLACE MACRO lib._advice_late_rank(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Name of a relation with the columns of lib.rank_blocks.
-    blocks,
-    -- Name of a relation with the columns of lib.judged_blocks.
-    judged_items,
-    -- Runs to include; NULL means every run.
-    runs,
+    -- Name of a relation with the columns of lib.late_ranks.
+    verdicts,
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
@@ -27,7 +23,7 @@ SELECT
     lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count}) AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
-FROM lib.late_ranks(runs, blocks, judged_items) AS j
+FROM query_table(verdicts) AS j
 -- A rank without steps in scope may still delay the others.
 LEFT JOIN query_table(spans) AS s ON s.run = j.run AND s.rank = j.rank
 WHERE j.verdict IN ('straggler', 'intermittent') AND lib.is_requested(ranks, j.rank)

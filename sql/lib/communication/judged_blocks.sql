@@ -43,6 +43,7 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   peer_own_ns       DOUBLE [ns]     Mean over the blocks of the peers' median own time.
 --   p                 DOUBLE [1]      Probability that any item of the run is as late as this one by chance.
 --   p_late            DOUBLE [1]      The same probability, based on p_blocks and, if blocks are few, p_items.
+--   late_limit        DOUBLE [1]      Maximum p_late of the level late, lower with few independent blocks; NULL with fewer than three blocks.
 --   level             VARCHAR         late, intermittent, suspected, outlier (late in so few blocks that chance explains it) or none; NULL without peers.
 WITH
     _lengths AS (
@@ -282,6 +283,13 @@ WITH
             END AS p_late
         FROM _compared_twice AS t
     ),
+    _limited AS (
+        SELECT
+            c.*,
+            -- Chance produces a late item in 6 of 1,000 jobs. With only two blocks, an item can at most be suspected.
+            CASE WHEN c.n > 2 THEN 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END END AS late_limit
+        FROM _combined AS c
+    ),
     _levels AS (
         SELECT
             c.*,
@@ -291,12 +299,7 @@ WITH
                 -- A few blocks contain most of the item's lateness.
                 WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late AND least(c.p_often, 4 * c.p_steps) <= 0.02 AND c.first_late < c.n - c.late_blocks + 1
                     THEN 'intermittent'
-                -- Chance produces a late item in 6 of 1,000 jobs. With only two blocks, an item can at most be
-                -- suspected.
-                WHEN
-                    c.n > 2 AND c.middle >= c.min_pct / 100 * c.block_ns
-                    AND c.p_late <= 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END
-                    THEN 'late'
+                WHEN c.middle >= c.min_pct / 100 * c.block_ns AND c.p_late <= c.late_limit THEN 'late'
                 -- The late blocks are the last blocks, and their lateness is far from that of the others: the item
                 -- became slow, which inflates its usual deviation.
                 WHEN
@@ -309,7 +312,7 @@ WITH
                 WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late THEN 'outlier'
                 ELSE 'none'
             END AS level
-        FROM _combined AS c
+        FROM _limited AS c
     )
 SELECT
     v.item_kind,
@@ -334,5 +337,6 @@ SELECT
         ELSE least(v.p_late, v.p_often, v.p_steps)
     END AS p,
     v.p_late,
+    v.late_limit,
     CASE v.level WHEN 'suspected among items' THEN 'suspected' ELSE v.level END AS level
 FROM _levels AS v

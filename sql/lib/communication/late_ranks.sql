@@ -30,8 +30,9 @@ CREATE OR REPLACE MACRO lib.late_ranks(
 --   late_ns          BIGINT [ns]     Own work of the rank beyond that of its peers in the compared blocks.
 --   cost_ns          BIGINT [ns]     Wait of the rank's peers beyond its own wait in the compared blocks.
 --   odds             DOUBLE [1]      Probability that any rank of the run is as late as this one by chance.
+--   odds_limit       DOUBLE [1]      Maximum odds of a straggler in this many blocks; NULL with fewer than three blocks.
 --   trusted_share    DOUBLE [1]      Share of the rank's collectives whose end times agree.
---   reason_code      VARCHAR         Code of the reason for an unknown verdict, in the table messages.
+--   reason_code      VARCHAR         Code of the reason for a suspected, intermittent or unknown verdict, in the table messages.
 WITH
     _blocks AS MATERIALIZED (
         SELECT b.* FROM query_table(blocks) AS b
@@ -132,7 +133,7 @@ WITH
     ),
     _verdicts AS (
         SELECT
-            k.run, k.rank, j.* EXCLUDE (run, item_id), t.trusted_share, g.stage,
+            k.run, k.rank, j.* EXCLUDE (run, item_id), t.trusted_share, t.run_trusted_share < 0.8 AS is_mistrusted, g.stage,
             CASE
                 WHEN t.run IS NULL OR j.run IS NULL OR j.level IS NULL OR j.block_count < 2 THEN 'unknown'
                 WHEN t.run_trusted_share < 0.8 AND j.level = 'late' AND t.run_trusted_share >= 0.3 AND 2 * s.measured_ns >= s.more_ns THEN 'suspected'
@@ -179,6 +180,13 @@ SELECT
     round(v.mean_late_ns * v.block_count)::BIGINT AS late_ns,
     round(v.cost_ns * v.block_count)::BIGINT AS cost_ns,
     v.p AS odds,
+    v.late_limit AS odds_limit,
     v.trusted_share,
-    CASE WHEN v.verdict = 'unknown' THEN v.reason_code END AS reason_code
+    CASE
+        WHEN v.verdict = 'unknown' THEN v.reason_code
+        WHEN v.verdict = 'suspected' AND v.is_mistrusted THEN 'stragglers.waits_uncertain'
+        WHEN v.verdict = 'suspected' AND v.block_count < 3 THEN 'stragglers.few_blocks'
+        WHEN v.verdict = 'suspected' AND v.p > v.late_limit THEN 'stragglers.few_data'
+        WHEN v.verdict IN ('suspected', 'intermittent') THEN 'stragglers.some_blocks'
+    END AS reason_code
 FROM _verdicts AS v

@@ -16,13 +16,13 @@ CREATE OR REPLACE MACRO lib.replayed_scenarios(
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Lower end of the saving's interval, as a share of recorded_ns.
 --   saved_high_pct    DOUBLE [%]      Upper end of the saving's interval, as a share of recorded_ns.
---   bound             VARCHAR         Kind of bound: upper or lower; NULL if the saving is an estimate.
+--   bound             VARCHAR         Kind of saving: upper bound, lower bound or estimate, as upper, lower or estimate; NULL without a saving.
 --   recorded_ns       BIGINT [ns]     Total length of the recordings.
 --   replayed_ns       BIGINT [ns]     Total length of the recordings in this scenario.
 --   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Number of ranks that take part.
 --   collective_count  BIGINT [count]  Number of collectives that the ranks share.
---   reason_code       VARCHAR         Code of the reason why there is no prediction.
+--   reason_code       VARCHAR         Code of the reason why there is no prediction, or why the saving is a lower bound.
 WITH
     _met AS MATERIALIZED (
         SELECT
@@ -81,15 +81,25 @@ WITH
             CASE WHEN c.trusted_share >= 0.8 THEN a.replayed_ns END AS replayed_ns, a.low_ns, a.high_ns,
             CASE
                 WHEN a.replayed_ns IS NULL OR l.scenario = 'as recorded' THEN NULL
+                -- Communication that is unmatched or launched too early is not removed, so the saving may be larger.
                 WHEN l.scenario IN ('no exposed communication', 'perfect overlap')
-                    THEN CASE WHEN a.free_host_count = 0 AND o.run IS NULL AND c.found_share >= 0.98 THEN 'upper' END
+                    THEN CASE WHEN a.free_host_count = 0 AND o.run IS NULL AND c.found_share >= 0.98 THEN 'upper' ELSE 'lower' END
                 WHEN a.free_host_count > 0 OR o.run IS NOT NULL OR b.lacks_ranks OR c.found_share < 0.98 OR (l.scenario IN ('no late rank', 'balanced') AND s.differ) THEN 'lower'
+                ELSE 'estimate'
             END AS bound,
             CASE
                 WHEN c.trusted_share < 0.8 THEN 'what_if.ends_disagree'
                 WHEN NOT EXISTS (FROM _answered AS n WHERE n.run = c.run) THEN 'what_if.not_replayed'
                 WHEN a.run IS NULL AND l.scenario = 'no late rank' THEN 'what_if.no_straggler'
                 WHEN a.run IS NULL AND l.scenario = 'link at peers'' speed' THEN 'what_if.no_slow_link'
+                WHEN a.replayed_ns IS NULL OR l.scenario = 'as recorded' THEN NULL
+                -- Reasons for lower bounds.
+                WHEN a.free_host_count > 0 THEN 'what_if.no_host_wait'
+                WHEN o.run IS NOT NULL THEN 'what_if.lost_events'
+                WHEN c.found_share < 0.98 THEN 'what_if.unmatched'
+                WHEN l.scenario IN ('no exposed communication', 'perfect overlap') THEN NULL
+                WHEN b.lacks_ranks THEN 'what_if.ranks_missing'
+                WHEN l.scenario IN ('no late rank', 'balanced') AND s.differ THEN 'what_if.sizes_differ'
             END AS reason_code
         FROM _counted AS c
         CROSS JOIN _listed AS l
