@@ -266,7 +266,7 @@ def listed(made: Made) -> Iterator[str]:
 def main(
     folder: Path, writers: tuple[str, ...], how: tuple[str, ...], most: int | None, is_list: bool
 ) -> None:
-    """Create a store in a new FOLDER, and inject faults into its writers."""
+    """Inject faults into writers of a store that is created in a new FOLDER."""
     logging.disable(logging.WARNING)
     # A fault also stops the thread that checks file sizes; do not print its exception.
     threading.excepthook = lambda _: None

@@ -28,7 +28,7 @@ ASKING = ("before", "asking", "putting", "answered")
 
 
 STARTED_S = 0.5
-"""Delay before a worker dies [s]. Dask does not replace a worker that dies before it registers."""
+"""Delay before a worker dies [s]. Dask does not replace a worker that dies too early."""
 
 
 class Dying(Executor):

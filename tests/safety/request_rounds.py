@@ -262,7 +262,7 @@ def main(
     memory: bool,
     is_list: bool,
 ) -> None:
-    """Inject faults into writers of a store at a URL; a new FOLDER has the traces and catalogs."""
+    """Inject faults into writers of a store at a URL; traces and catalogs are in a new FOLDER."""
     logging.disable(logging.ERROR)
     folder.mkdir()
     writers = writers or tuple(WRITERS)

@@ -2,8 +2,8 @@
 
 The content of a run is a number: each of its ranks has kernels of 100 + content µs. A change is
 recorded twice: before it begins with all possible results, and after it ends with its actual
-result. An answer is wrong if it shows a state that no run had at any time since the store was
-opened.
+result. An answer is wrong if a run cannot have had the state that it shows at any time since the
+store was opened.
 """
 
 from __future__ import annotations

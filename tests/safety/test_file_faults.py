@@ -80,7 +80,7 @@ def test_every_operation_has_a_case(writer: str, made: Made) -> None:
     ("writer", "how"), [("publish", "fail"), ("tag", "stop"), ("publish", "power")]
 )
 def test_some_operations(writer: str, how: str, made: Made) -> None:
-    """A store survives a fault in one operation of a writer, for each kind of fault."""
+    """A store survives a failure, a crash and a power loss while it is written."""
     truth = truth_of(made, writer)
     count = len(truth.operations)
     survived(

@@ -95,7 +95,7 @@ def test_a_task_is_lost_at_each_file_operation(folder: Path) -> None:
 
 
 def test_an_executor_that_gives_up(folder: Path) -> None:
-    """If the scheduler is gone, an error says so, and ranks that were read are kept for a retry."""
+    """If the scheduler is gone, an error says so, and ranks that were read are saved."""
 
     class GivesUp(Executor):
         """Executor that fails after one rank."""

@@ -119,7 +119,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(
 
 @pytest.mark.usefixtures("quick")
 def test_a_dead_lock_has_one_heir(bucket: str) -> None:
-    """Three processes that take over a stale lock hold it one after the other."""
+    """Three writers that take over a stale lock hold it one after the other."""
     folder = folder_of(f"{bucket}/heirs/job.store")
     folder.replace(LOCK, b"left behind")
     inside: list[int] = []
