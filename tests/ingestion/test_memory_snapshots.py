@@ -60,7 +60,7 @@ def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: P
 
 
 def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> None:
-    """If events share a stack in the pickle, the stack is stored once and each event refers to it."""
+    """A stack that events share in the pickle is stored once, and each event refers to it."""
     # In PyTorch's pickle, events of one call share a stack, and stacks share frames.
     frames = [{"name": "f", "filename": "a.py", "line": 1}]
     other = [*frames, {"name": "g", "filename": "a.py", "line": 2}]

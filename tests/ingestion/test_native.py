@@ -52,7 +52,7 @@ def test_small_traces() -> None:
 
 @needs_native
 def test_every_fault_of_the_corpus() -> None:
-    """Both readers agree on all faults; the compiled reader refuses those with repairs or losses."""
+    """The compiled reader leaves all faults that need a repair to the SQL statements."""
     known = faults()
     read_natively = check_readers_agree([fault.text for fault in known])
     assert len(read_natively) > 20
@@ -153,7 +153,7 @@ def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_native
 def test_one_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiled reader of a different version is not used, because its memory layout may differ."""
+    """A compiled reader of a different version is not used: its memory layout may differ."""
     assert compiled.load.__wrapped__()
     monkeypatch.setattr(compiled, "VERSION", compiled.VERSION + 1)
     assert compiled.load.__wrapped__() is None

@@ -181,7 +181,7 @@ def test_the_option_wins_over_the_trace_with_a_warning(
 
 
 def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> None:
-    """Traces without a rank are numbered within their role, even if roles are ingested separately."""
+    """Traces without a rank are numbered by role, even if roles are ingested separately."""
     for role in ("a", "b"):
         for name in ("x", "y"):
             path = tmp_path / "job" / role / f"{name}.json"

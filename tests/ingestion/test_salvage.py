@@ -39,7 +39,7 @@ def test_what_cannot_be_repaired_is_lost_alone() -> None:
 
 
 def test_a_broken_event_costs_one_event(tmp_path: Path) -> None:
-    """The intact events become rows, and the malformed event is quarantined with its byte offset."""
+    """Intact events become rows, and a malformed event is quarantined with its byte offset."""
     broken = b'{"ph": "X", "name": oops}'
     trace = tmp_path / "trace.json"
     trace.write_bytes(b'{"traceEvents": [' + b", ".join([GOOD, broken, GOOD]) + b"]}")

@@ -17,7 +17,7 @@ from tests.synthetic.sizing import spec_for_events
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
-    """Write a trace that exceeds the memory limit of its ingest job; use an empty current folder."""
+    """Write a trace that exceeds its job's memory limit, and change to an empty folder."""
     spec = replace(spec_for_events(60_000, JobSpec(ranks=1)), gzip=False)
     (trace,) = write_job(tmp_path / "traces", spec).files
     for name in ("temporary", "current"):

@@ -74,7 +74,7 @@ def test_each_has_the_rows_that_it_has_alone(
 
 
 def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
-    """Irregular traces, and files that are not traces, do not affect the other traces in a batch."""
+    """Irregular traces and files that are not traces do not affect other traces in a batch."""
     no_trace = tmp_path / "no_trace.json"
     no_trace.write_text("nonsense", encoding="utf-8")
     jobs = jobs_of((ODD[0], PLAIN[0], ODD[1], PLAIN[1], ODD[2]), tmp_path)
