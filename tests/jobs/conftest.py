@@ -39,7 +39,7 @@ class Jobs:
 
 @pytest.fixture(scope="session")
 def all_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    """Simulate and capture all planted jobs, once for all test processes, and open their database."""
+    """Simulate and capture all planted jobs once, and open their database."""
     folder = made_once(tmp_path_factory, "planted_jobs", _make).parent
     runs = pickle.loads((folder / CAPTURED).read_bytes())  # noqa: S301 - written below
     with duckdb.connect(str(folder / DATABASE), read_only=True, config={"threads": 2}) as con:
@@ -56,6 +56,6 @@ def _make(store: Path) -> None:
 
 @pytest.fixture
 def jobs(all_jobs: Jobs) -> Iterator[Jobs]:
-    """Open a separate cursor for each test, so that an unread result does not affect other tests."""
+    """Open a cursor for each test, so that unread results do not affect other tests."""
     with all_jobs.con.cursor() as cursor:
         yield Jobs(cursor, all_jobs.runs)
