@@ -46,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 def asked(
     store: hta_sql.TraceStore, *calls: tuple[str, dict[str, Any]], **limits: Any
 ) -> list[Any]:
-    """Call tools one after another through a client; an error is returned as its message."""
+    """Call tools in sequence through a client; return their results, or messages for errors."""
 
     async def talk() -> list[Any]:
         async with Client(make_server({"job.store": store}, Limits(**limits))) as client:
@@ -88,7 +88,7 @@ def test_a_store_says_what_to_ask_first(store: hta_sql.TraceStore) -> None:
 
 
 def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None:
-    """Answers about idle time, costs and advice include units and the analysis to run next."""
+    """Answers about idle time, operators and advice have units and suggest what to run next."""
     idle, costs, advice = asked(
         store,
         ("run", {"name": "idle_causes", "parameters": {"level": "annotation"}, "limit": 1}),
@@ -125,7 +125,7 @@ def test_runs_are_compared(store: hta_sql.TraceStore) -> None:
 
 
 def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """The row limit applies and is reported; reading files and writing are refused."""
+    """SQL results have a row limit, and queries that read or write files are refused."""
     rows, refused, written, wrong, plan = asked(
         store,
         ("sql", {"query": "SELECT event_id FROM events ORDER BY event_id", "limit": 2}),
@@ -146,7 +146,7 @@ def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_pat
 
 @pytest.mark.slow
 def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
-    """An error suggests the nearest name, or lists the valid parameters, runs or stores."""
+    """Errors suggest a similar name or list the valid parameters, runs or stores."""
     name, parameter, run, other, none = asked(
         store,
         ("run", {"name": "idle_cause"}),
@@ -180,12 +180,12 @@ LARGE = {
     "SELECT map([1, 2], [list(i), [1]]) AS m FROM range(5000) AS t(i)": " items)",
     "SELECT " + "[" * 20 + "1" + "]" * 20: "nested more than 8 levels",
 }
-"""Query ─▶ text that replaces its only value."""
+"""Query ─▶ string that is sent instead of its only value."""
 
 
 @pytest.mark.parametrize("query", LARGE, ids=lambda query: query[:40])
 def test_large_values_are_measured_not_sent(store: hta_sql.TraceStore, query: str) -> None:
-    """A large value is measured before it becomes a Python object, and its size is sent instead."""
+    """The size of a large value is sent instead of the value."""
     (told,) = asked(store, ("sql", {"query": query}))
     assert LARGE[query] in str(told["rows"])
     assert size_of(told) < 10_000
@@ -210,7 +210,7 @@ def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
 
 
 def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.TraceStore) -> None:
-    """Unknown parameters are refused, even those that the underlying Python function accepts."""
+    """Unknown parameters are refused, even if the underlying Python function accepts them."""
     reserved = ("name", "self", "executor", "version", "lvl")
     run = [("run", {"name": "kpis", "parameters": {key: 1}}) for key in reserved]
     for key, told in zip(reserved, asked(store, *run), strict=True):
@@ -221,7 +221,7 @@ def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.
 
 
 def test_values_are_plain(store: hta_sql.TraceStore) -> None:
-    """Values that JSON cannot represent become strings, and long strings are truncated."""
+    """Values that JSON cannot represent are sent as strings, and long strings are truncated."""
     query = "SELECT 'x'::VARCHAR.repeat(5000) AS long, 'nan'::DOUBLE AS odd, DATE '2026-01-02' AS day, [1.5::DECIMAL(4,2)] AS parts, 'ab'::BLOB AS raw"
     (row,) = StoreTools(store, Limits()).ask("sql", query=query, limit=None)["rows"]
     assert row["long"].endswith("… (5,000 characters)")

@@ -1,7 +1,7 @@
-"""Write odd values into event arguments: every listed argument gets every kind of odd value.
+"""Write odd values into event arguments; every known argument gets every kind of odd value.
 
-Run as a program, ``python -m tests.arguments.odd_values SECONDS SEED`` corrupts the pinned jobs
-repeatedly, with different values in different events each time, and runs every analysis on them.
+Run as a program: ``python -m tests.arguments.odd_values SECONDS SEED`` repeatedly corrupts random
+events of the pinned jobs and runs every analysis on the result.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ ODD: dict[str, Any] = {
     "surrogate": "\ud800",
     "NUL": "a\0b",
 }
-"""Kind of odd value ─▶ the value.
+"""Kind of odd value ─▶ value.
 
 NaN and Infinity are written as Python writes them, which is not valid JSON.
 """
@@ -87,17 +87,17 @@ BREAKING = ("NaN", "Infinity", "surrogate", "NUL")
 """Values that make the surrounding JSON invalid."""
 
 RARE = ("long text", "long list", "text of a long list", *BREAKING)
-"""Values that are written rarely, because they take megabytes or make an event's JSON invalid."""
+"""Kinds of values that are written rarely, as they take megabytes or make the JSON invalid."""
 
 SHARE = 0.5
 """Share of the events whose arguments are corrupted."""
 
 MEMORY = "4GB"
-"""Memory limit of DuckDB: a call that exceeds it fails without harming the machine."""
+"""Memory limit of DuckDB; a call that exceeds the limit fails."""
 
 
 def odd_arguments(random: Random) -> Iterator[tuple[str, str]]:
-    """Yield pairs of an argument and a kind of odd value forever, each pair equally often."""
+    """Yield random pairs of an argument and a kind of odd value in an endless cycle."""
     names = sorted({argument.name for argument in known_arguments()})
     pairs = [pair for pair in product(names, ODD) if pair[1] not in RARE or random.random() < 0.1]
     random.shuffle(pairs)
@@ -105,14 +105,14 @@ def odd_arguments(random: Random) -> Iterator[tuple[str, str]]:
 
 
 def spoil(trace: dict[str, Any], random: Random, pairs: Iterator[tuple[str, str]]) -> int:
-    """Put odd values into the arguments of some events; return how many were changed."""
+    """Put odd values into the arguments of some events; return the number of changed events."""
     count = 0
     for event in trace["traceEvents"]:
         args = event.get("args")
         if event.get("ph") == "M" or not isinstance(args, dict) or random.random() > SHARE:
             continue
         name, kind = next(pairs)
-        # Analyses read the arguments that events already have, so half of the values go there.
+        # Half of the values replace existing arguments, because those are read by analyses.
         if args and random.random() < 0.5:
             name = random.choice(sorted(args))
         args[name] = ODD[kind]
@@ -121,7 +121,7 @@ def spoil(trace: dict[str, Any], random: Random, pairs: Iterator[tuple[str, str]
 
 
 def spoil_metadata(trace: dict[str, Any], random: Random) -> None:
-    """Replace the value of one random key outside the events, at any depth, with an odd value."""
+    """Replace the value of a random key outside of the events with an odd value."""
     places: list[tuple[Any, Any]] = []
     found: list[Any] = [trace]
     while found:
@@ -139,7 +139,7 @@ def spoil_metadata(trace: dict[str, Any], random: Random) -> None:
 
 
 def spoiled_jobs(folder: Path, runs: Runs, random: Random) -> Runs:
-    """Write corrupted copies of traces; return their paths by run and rank, like the input."""
+    """Write corrupted copies of traces; return their paths by run and rank."""
     pairs = odd_arguments(random)
     spoiled: Runs = {}
     for run, ranks in runs.items():
@@ -148,7 +148,8 @@ def spoiled_jobs(folder: Path, runs: Runs, random: Random) -> Runs:
             if isinstance(trace, dict):
                 spoil(trace, random, pairs)
                 spoil_metadata(trace, random)
-            # Recordings of a single rank keep their names, which state the rank if metadata is corrupted.
+            # Recordings of a single rank keep their names, which have the rank if metadata is
+            # corrupted.
             name = Path(path).name if rank < 0 else f"rank{rank}.json"
             copy = folder / run / name
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -164,7 +165,7 @@ def read_trace(path: Path) -> Any:
 
 
 def failures(catalog: Path, calls: Sequence[str]) -> dict[str, str]:
-    """Run calls on a catalog; return those that fail, with DuckDB's error messages."""
+    """Run calls on a catalog; return the failing calls with DuckDB's error messages."""
     found = {}
     with closing(
         duckdb.connect(str(catalog), read_only=True, config=CONFIG | {"memory_limit": MEMORY})
@@ -178,7 +179,7 @@ def failures(catalog: Path, calls: Sequence[str]) -> dict[str, str]:
 
 
 def all_calls() -> list[str]:
-    """List two calls to every analysis: one with defaults and one with other parameter values."""
+    """List the calls to every analysis, with default and with other parameter values."""
     library = load_library()
     return [call for analysis in library.analyses for call in calls_of(analysis)]
 

@@ -78,7 +78,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 def odd_store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[hta_sql.TraceStore]:
-    """Ingest one rank for each case, with and without the compiled reader."""
+    """Ingest one rank for each case, in turn with and without the compiled reader."""
     folder = tmp_path_factory.mktemp("odd")
     traces = {}
     for rank, (event, _, _) in enumerate(CASES.values()):
@@ -95,7 +95,7 @@ def odd_store(
 def test_an_odd_value_is_quarantined_and_its_event_stays(
     case: str, odd_store: hta_sql.TraceStore
 ) -> None:
-    """The column is NULL, event_args keeps the value, and quarantine and doctor report it."""
+    """An odd value is quarantined and reported; its event is stored without the value."""
     event, argument, form = CASES[case]
     rank = {"rank": [*CASES].index(case)}
     count = "SELECT count(*) FROM events WHERE rank = $rank"
@@ -113,7 +113,7 @@ def test_an_odd_value_is_quarantined_and_its_event_stays(
 
 
 def test_values_of_the_expected_form_are_not_quarantined(tmp_path: Path) -> None:
-    """Empty lists and lists that the profiler truncated are valid, and null means no value."""
+    """Empty lists, lists truncated by the profiler and null are valid values."""
     good = [
         kernel(**{"Process Group Ranks": "[0, 1, 2, ...]", "In split size": "[]"}),
         kernel(**{"Process Group Ranks": [0, 1], "est. achieved occupancy %": 100}),
@@ -130,7 +130,7 @@ def test_values_of_the_expected_form_are_not_quarantined(tmp_path: Path) -> None
 
 
 def test_every_argument_with_a_column_has_a_form() -> None:
-    """Every argument with a column has a form, and the odd values cover all known arguments."""
+    """Exactly the arguments with a column have a form, and odd values cover all known arguments."""
     forms = argument_forms()
     for argument in known_arguments():
         assert bool(argument.column) == (argument.form is not None), argument.name
@@ -143,7 +143,7 @@ def test_every_argument_with_a_column_has_a_form() -> None:
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_both_readers_read_odd_values_alike(seed: int, tmp_path: Path) -> None:
-    """Both readers agree on every chunk, even on values that the compiled reader refuses."""
+    """Both readers agree on events with odd values, even if the compiled reader refuses them."""
     random = Random(seed)
     pairs = odd_arguments(random)
     trace = read_trace(write_job(tmp_path, EVERYTHING).files[0])
@@ -154,7 +154,7 @@ def test_both_readers_read_odd_values_alike(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
-    """Both calls to each analysis succeed on corrupted copies of all pinned jobs."""
+    """Every analysis succeeds on corrupted copies of all pinned jobs."""
     runs = write_jobs(tmp_path / "whole")
     make_catalog(tmp_path, spoiled_jobs(tmp_path / "spoiled", runs, Random(7)))
     assert failures(tmp_path / CATALOG, all_calls()) == {}
@@ -177,7 +177,7 @@ def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [-(1 << 63), -1, 0, (1 << 24) + 1])
 def test_a_size_that_no_group_has_is_null(size: int, tmp_path: Path) -> None:
-    """An impossible group size is stored as NULL, and the group keeps its other properties."""
+    """An impossible group size is stored as NULL, while other properties are kept."""
     group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": size, "ranks": [0, 1]}
     trace = {"distributedInfo": {"rank": 0, "pg_config": [group]}, "traceEvents": [kernel()]}
     path = tmp_path / "rank0.json"

@@ -1,7 +1,7 @@
-"""Test every call of HTA's tutorial and README, by capability number: S0-1 ... S2-18.
+"""Test every call in HTA's tutorial and README, by capability number: S0-1 ... S2-18.
 
-The job is that of the cookbook: two ranks and three steps, with the times given in its docstring.
-The last step is excluded by default. Rank 1 is slow in backward and waits less for the collective.
+The job is the one in tests/cookbook, with two ranks and three steps. The last step is excluded by
+default. Rank 1 is slow in the backward pass and waits less for the collective.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def test_s0_03_temporal_breakdown(analyzer: TraceAnalysis) -> None:
 @pytest.mark.parametrize(
     ("capability", "name", "options", "kind", "count"),
     [
-        # Four parts of two ranks, as shares and as times.
+        # Four parts for two ranks, as shares and as times.
         ("S0-4", "temporal_breakdown", {}, "rect", 16),
-        # Host_wait on three streams of both ranks, and other on stream 7 of both ranks.
+        # host_wait on three streams of both ranks, and other on stream 7 of both ranks.
         ("S0-10", "idle_time_breakdown", {"percent": False}, "rect", 8),
         # Each class alone, and computation overlapping communication.
         ("S0-11", "gpu_kernel_types", {}, "arc", 4),
-        # Four kernels, one collective, one copy on two ranks.
+        # Four kernels, one collective and one copy on two ranks.
         ("S0-14", "gpu_kernels_by_name", {"top": 5}, "rect", 12),
         # Overlapped and exposed communication of two ranks, as shares and as times.
         ("S0-21", "comm_comp_overlap", {}, "rect", 8),
@@ -90,13 +90,13 @@ def test_s0_04_every_table_has_its_chart(  # noqa: PLR0917 - the columns of the 
     kind: str,
     count: int,
 ) -> None:
-    """Every result table is drawn without a display, with a mark for every row that has a time."""
+    """The chart of each analysis has the expected number of marks."""
     chart = charts.draw(analyzer.store.run(name), **options)
     assert visible_marks(chart)[kind] == count, capability
 
 
 def test_s0_05_idle_time_has_a_cause(analyzer: TraceAnalysis) -> None:
-    """Stream 7 of rank 0 waits 780 µs for launches and 60 µs for another reason."""
+    """Stream 7 of rank 0 is idle for 780 µs because of late launches, and 60 µs otherwise."""
     frame, stats = analyzer.get_idle_time_breakdown(visualize=False)
     on_stream = frame[frame["stream"] == 7]
     assert rows(on_stream[["rank", "idle_category", "idle_time", "idle_time_ratio"]]) == [
@@ -107,14 +107,14 @@ def test_s0_05_idle_time_has_a_cause(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_06_consecutive_kernel_delay(analyzer: TraceAnalysis) -> None:
-    """``consecutive_kernel_delay`` is the upper limit of kernel_wait gaps; the default is 30."""
+    """``consecutive_kernel_delay`` is the upper limit for gaps that count as kernel_wait."""
     frame, _ = analyzer.get_idle_time_breakdown(visualize=False, consecutive_kernel_delay=61)
     causes = frame[frame["stream"] == 7].set_index("idle_category")["idle_time"].to_dict()
     assert causes == {"host_wait": 780.0, "kernel_wait": 60.0, "other": 0.0}
 
 
 def test_s0_07_rank_0_by_default_and_any_list(analyzer: TraceAnalysis) -> None:
-    """Rank 0 is the default, any list of ranks is accepted, and an unknown rank is an error."""
+    """Rank 0 is the default, a list of ranks is accepted, and an unknown rank is an error."""
     assert set(analyzer.get_idle_time_breakdown(visualize=False)[0]["rank"]) == {0}
     both = analyzer.get_idle_time_breakdown(ranks=[0, 1], visualize=False)[0]
     assert set(both["rank"]) == {0, 1}
@@ -142,7 +142,7 @@ def test_s0_11_kernel_types(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_13_kernels_of_each_rank(analyzer: TraceAnalysis) -> None:
-    """Covers S0-12, too: the second of the two tables has a row per kernel and rank."""
+    """The second table has one row per kernel and rank. Covers S0-12, too."""
     _, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False)
     row = kernels[(kernels["name"] == "gemm_fwd") & (kernels["rank"] == 0)].iloc[0]
     assert row[["sum (us)", "max (us)", "min (us)", "mean (us)"]].tolist() == [260, 180, 80, 130]
@@ -161,14 +161,14 @@ def test_s0_15_average_minimum_and_maximum_across_ranks(analyzer: TraceAnalysis)
 
 
 def test_s0_16_top_k_kernels(analyzer: TraceAnalysis) -> None:
-    """With ``num_kernels=1``, the remaining kernels of a type share a row named others."""
+    """With ``num_kernels=1``, the remaining kernels of a type are summed in a row ``others``."""
     _, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False, num_kernels=1)
     names = kernels[(kernels["rank"] == 0) & (kernels["kernel_type"] == "COMPUTATION")]["name"]
     assert names.tolist() == ["gemm_fwd", "others"]
 
 
 def test_s0_17_kernels_by_share(analyzer: TraceAnalysis) -> None:
-    """``duration_ratio`` limits kernels by time share; ``num_kernels`` takes precedence over it."""
+    """``duration_ratio`` selects kernels by time share, unless ``num_kernels`` is set."""
     ratio: dict[str, Any] = {"visualize": False, "duration_ratio": 0.5}
     _, by_share = analyzer.get_gpu_kernel_breakdown(num_kernels=None, **ratio)
     _, by_count = analyzer.get_gpu_kernel_breakdown(num_kernels=1, **ratio)
@@ -184,14 +184,14 @@ def test_s0_18_image_renderer_is_accepted(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_20_overlap(analyzer: TraceAnalysis) -> None:
-    """Compute overlaps 20 µs of communication: of 270 µs on rank 0 and of 100 µs on rank 1."""
+    """Of 270 µs of communication on rank 0 and 100 µs on rank 1, 20 µs each are overlapped."""
     assert rows(analyzer.get_comm_comp_overlap(visualize=False)) == [(0, 7.41), (1, 20.0)]
 
 
 def test_s0_22_memory_bandwidth(analyzer: TraceAnalysis) -> None:
     """Two copies run at 50 GB/s for 20 µs each, and bandwidth is zero between them.
 
-    Covers S0-26, too: the series has a point at each change.
+    The series has a point at each change, so this covers S0-26, too.
     """
     series = analyzer.get_memory_bw_time_series()
     assert list(series) == [0]
@@ -239,7 +239,7 @@ def test_s0_24_trace_with_counters(traces: Path, analyzer: TraceAnalysis, tmp_pa
 
 
 def test_s0_25_summaries(analyzer: TraceAnalysis) -> None:
-    """The summaries have count, mean and quartiles for each rank and each copy kind or stream."""
+    """The summaries have statistics for each rank and each copy kind or stream."""
     bandwidth = analyzer.get_memory_bw_summary()
     queue = analyzer.get_queue_length_summary()
     assert bandwidth is not None
@@ -257,7 +257,7 @@ def test_s0_27_launch_statistics(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_28_short_kernels_and_outliers(analyzer: TraceAnalysis) -> None:
-    """Covers S0-28 to S0-30: short kernels, slow calls and long launch delays are flagged."""
+    """Short kernels, slow calls and long launch delays are flagged. Covers S0-28 to S0-30."""
     table = analyzer.store.run(
         "cuda_kernel_launch_stats", runtime_cutoff_ns=9_000, launch_delay_cutoff_ns=130_000
     ).df()
@@ -270,7 +270,7 @@ def test_s0_28_short_kernels_and_outliers(analyzer: TraceAnalysis) -> None:
 
 
 def test_s2_06_frequent_kernel_patterns(analyzer: TraceAnalysis, tmp_path: Path) -> None:
-    """Both HTA methods find repeated kernel sequences of an operator and mark them in a trace."""
+    """Both HTA methods find the kernel sequences of an operator and mark them in a trace."""
     call: dict[str, Any] = {"operator_name": "aten::linear", "output_dir": str(tmp_path)}
     call["min_pattern_len"] = 1
     patterns = analyzer.get_frequent_cuda_kernel_patterns(**call)
@@ -295,13 +295,13 @@ def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
     TraceDiff.visualize_duration_diff(
         frame, show_image=False, export_image_path=str(tmp_path / "d.svg")
     )
-    # Both sides of five kernels and a copy, and one bar for the only difference.
+    # Two bars for each of five kernels and a copy, and one for the only difference.
     assert picture_marks((tmp_path / "d.svg").read_bytes())["rect"] == 2 * 6 + 1
 
 
 @pytest.mark.slow
 def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> None:
-    """A trace with a different world size causes a finding; it is not merged silently."""
+    """A trace with a different world size causes a finding."""
     folder = write_job(tmp_path / "traces", Plan())
     other = json.loads((folder / "rank1.json").read_text())
     other["distributedInfo"]["world_size"] = 16
@@ -312,7 +312,7 @@ def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> 
 
 
 def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
-    """The calls in HTA's README work with one changed import."""
+    """The calls in HTA's README work if one import is changed."""
     from hta_sql.hta.trace_analysis import TraceAnalysis  # noqa: PLC0415 - the line that changes
 
     analyzer = TraceAnalysis(trace_dir=str(traces))
@@ -334,7 +334,7 @@ def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
 def test_s2_16_logging_is_pythons_own(
     traces: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Log records use the standard logger ``hta_sql``, whose level is set as usual in Python."""
+    """Log records use Python's logger ``hta_sql``."""
     with caplog.at_level(logging.INFO, logger="hta_sql"):
         ingest_only(traces, tmp_path / "a.store")
     assert [r for r in caplog.records if r.name.startswith("hta_sql")]

@@ -1,4 +1,4 @@
-"""Fixtures that run the command line on two tiny ranks."""
+"""Fixtures that run commands on the traces of two small ranks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Outcome:
 
     @property
     def out(self) -> str:
-        """Stdout, decoded."""
+        """Decoded stdout."""
         return self.raw.decode()
 
     def fails(self, code: int, *words: str) -> None:
-        """Assert that the command failed with this exit code and one line with these words."""
+        """Assert that the command failed with a code and a one-line error with these words."""
         assert self.code == code
         assert self.out == ""
         lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]
@@ -58,7 +58,7 @@ def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write two ranks with three kernels each: one is a collective and one has a hostile name."""
+    """Write two ranks with three kernels each, of which one has a hostile name."""
     folder = tmp_path_factory.mktemp("job")
     for rank in range(2):
         events = [
@@ -90,5 +90,5 @@ def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile() -> str:
-    """Return the hostile kernel name, with a color, a newline and a change of text direction."""
+    """Return the hostile kernel name, which has control characters for color and text direction."""
     return HOSTILE

@@ -22,7 +22,7 @@ STEPS = ("--steps", "1", "--test-steps", "2", "--include-last-profiler-step")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest the runs base (one rank) and more (two ranks)."""
+    """Ingest the runs ``base`` (one rank) and ``more`` (two ranks)."""
     path = tmp_path_factory.mktemp("compare") / "job.store"
     trace = str(TRACES / "annotated_operators.json")
     ingest_only({0: trace}, path, run="base")
@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
-    """The JSON has the figures of comparison and comparability under the documented keys."""
+    """The JSON output has the figures of ``comparison`` and ``comparability``."""
     told = json.loads(cli("compare", f"{runs}:base", f"{runs}:base", *STEPS, *JSON).out)
     assert set(told) == {
         *("baseline", "candidate", "comparability", "headline", "parts", "changes", "causes")
@@ -54,8 +54,8 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text states comparability, the headline, the parts of the step and the changes."""
-    monkeypatch.setenv("COLUMNS", "200")  # a narrower terminal wraps the headline
+    """Text output has the comparability, the headline, the parts of the step and the changes."""
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal would wrap the headline
     done = cli("compare", f"{runs}:base", *STEPS)
     assert done.code == 0
     lines = done.out.splitlines()
@@ -71,7 +71,7 @@ def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPa
 def test_compare_fits_the_width_of_the_terminal(
     cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a narrow terminal, columns are omitted and sentences wrapped, but the difference stays."""
+    """In a narrow terminal, columns are omitted, but not the difference."""
     monkeypatch.setenv("COLUMNS", "80")
     lines = cli("compare", f"{runs}:base", *STEPS).out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -82,7 +82,7 @@ def test_compare_fits_the_width_of_the_terminal(
 
 @pytest.mark.slow
 def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
-    """For a run compared with itself, the text says that nothing changed and the list is empty."""
+    """If a run is compared with itself, the output says that nothing changed."""
     same = ("compare", f"{runs}:base", f"{runs}:base")
     assert "Nothing changed: a step takes 200.000 µs on both sides." in cli(*same).out
     assert json.loads(cli(*same, *JSON).out)["changes"] == []
@@ -90,7 +90,7 @@ def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) ->
 
 @pytest.mark.slow
 def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
-    """The Markdown has a heading, the headline and tables, and it escapes names."""
+    """Markdown output has a heading and tables."""
     done = cli("compare", f"{runs}:base", *STEPS, "--format", "markdown")
     assert done.out.startswith("### base (steps 1) ▸ base (steps 2): limited")
     assert "| --- | --- |" in done.out
@@ -99,7 +99,7 @@ def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
-    """Two ranks of a run can be compared, and several runs are each compared with the first."""
+    """Two ranks of a run can be compared, and so can more than two runs."""
     call = ("compare", f"{runs}:more", "--ranks", "0", "--test-ranks", "1", *JSON)
     assert json.loads(cli(*call).out)["changes"] == []
     both = json.loads(cli("compare", f"{runs}:base", f"{runs}:more", f"{runs}:base", *JSON).out)
@@ -110,7 +110,7 @@ def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
-    """``--renamed`` pairs operators by name, so their kind of work is not listed as a change."""
+    """``--renamed`` pairs operators with different names, which are then not listed as changes."""
     done = cli("compare", f"{runs}:base", *STEPS, *JSON, "--renamed", "aten::linear=aten::addmm")
     assert "gemm, forward" not in {change["subject"] for change in json.loads(done.out)["changes"]}
     cli("compare", f"{runs}:base", *STEPS, "--renamed", "x").fails(1, "new_name=old_name")
@@ -120,7 +120,7 @@ def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
 def test_compare_takes_two_stores_and_their_only_runs(
     cli: Cli, runs: Path, store: Path, tmp_path: Path
 ) -> None:
-    """The run name may be omitted if a store has one run, and a chart is drawn on request."""
+    """The run name may be omitted if a store has one run, and ``--chart`` draws a chart."""
     done = cli("compare", f"{runs}:base", store, *JSON)
     assert json.loads(done.out)["candidate"] == {"store": str(store), "run": "job"}
     chart = tmp_path / "diff.html"
@@ -131,7 +131,7 @@ def test_compare_takes_two_stores_and_their_only_runs(
 
 @pytest.mark.slow
 def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
-    """Unknown runs, ranks and steps are reported, and so is a missing or empty run name."""
+    """An error names an unknown run, rank or step, or a missing or empty run name."""
     cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
     cli("compare", runs, f"{runs}:base").fails(2, "several runs", "base, more")
     cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not of the form STORE:RUN")
@@ -144,7 +144,7 @@ def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """Trace folders are compared like stores, and the temporary stores are deleted."""
+    """Trace folders are compared like stores, and their temporary stores are deleted."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         shutil.copy(TRACES / "annotated_operators.json", tmp_path / name / "rank0.json")

@@ -35,7 +35,7 @@ def test_a_word_is_completed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Commands, options and run names are completed, and folders are left to the shell."""
+    """Commands, options and run names are completed, while paths are left to the shell."""
     typed = [word.format(store=store) for word in words]
     monkeypatch.setenv(VARIABLE, "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join([PROGRAM, *typed]))
@@ -47,6 +47,6 @@ def test_a_word_is_completed(
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_each_shell_has_its_script(shell: str, cli: Cli) -> None:
-    """Each shell has a completion script that calls this program with an environment variable."""
+    """``hta-sql completion SHELL`` prints a completion script for each shell."""
     script = cli("completion", shell).out
     assert f"{VARIABLE}={shell}_complete" in script

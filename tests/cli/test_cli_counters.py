@@ -27,7 +27,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None:
-    """The files of all ranks are written next to their traces, and their paths go to stdout."""
+    """New traces are written next to the original ones, and their paths go to stdout."""
     done = cli("counters", folder / "job.store")
     paths = [folder / f"rank{rank}_with_counters.json.gz" for rank in (0, 1)]
     assert done.out.splitlines() == [str(path) for path in paths]
@@ -47,7 +47,7 @@ def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
-    """Options select a series, a rank and a folder; without launches, queue series are empty."""
+    """Options select the series, ranks and output folder."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")
     done = cli(*arguments, "--series", "memory")
     (path,) = (folder / "out").iterdir()
@@ -61,7 +61,7 @@ def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_mistakes_name_what_there_is(cli: Cli, folder: Path) -> None:
-    """An unknown run, rank or series is reported, and so is a missing trace."""
+    """An unknown run, rank or series and a missing trace are reported."""
     store = folder / "job.store"
     assert "No run 'x'" in cli("counters", store, "--runs", "x").err
     assert "No rank 7" in cli("counters", store, "--ranks", "7").err

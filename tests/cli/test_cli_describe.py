@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
-    """Every analysis is listed, as text or JSON, and so are the runs and ranks of a store."""
+    """``list`` shows every analysis, or the runs and ranks of a store."""
     text = cli("list").out
     for analysis in load_library().newest():
         assert analysis.topic in text
@@ -52,7 +52,7 @@ def test_describe_says_all_that_the_file_says(cli: Cli) -> None:
 
 
 def test_describe_prints_the_sql(cli: Cli) -> None:
-    """``--sql`` prints the file unchanged, and a macro is found with or without ``lib.``."""
+    """``--sql`` prints the SQL file, and macros are found with or without ``lib.``."""
     text = cli("describe", "temporal_breakdown", "--version", "1", "--sql").out
     assert text == load_library().find("temporal_breakdown").text
     library = load_library()
@@ -60,7 +60,7 @@ def test_describe_prints_the_sql(cli: Cli) -> None:
 
 
 def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
-    """The plain name means the analysis, which users run, and ``lib.NAME`` means the macro."""
+    """If an analysis and a macro share a name, the macro needs the prefix ``lib.``."""
     analysis = load_library().find("idle_gaps")
     assert cli("describe", "idle_gaps").out == cli("describe", "idle_gaps", "--version", "1").out
     assert find_object("idle_gaps", load_library()) is analysis
@@ -68,21 +68,21 @@ def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
 
 
 def test_describe_a_scalar_macro(cli: Cli) -> None:
-    """A scalar macro has a return value in its description instead of columns."""
+    """The description of a scalar macro has a return value instead of columns."""
     out = cli("describe", "lib.is_requested").out
     assert "\nReturns\n  is_requested  BOOLEAN  Whether the value is requested" in out
     assert "Columns" not in out
 
 
 def test_describe_unknown(cli: Cli) -> None:
-    """An unknown name is answered with the nearest name of an analysis, table or macro."""
+    """The error for an unknown name suggests the most similar name."""
     cli("describe", "gpu_opz").fails(1, "Did you mean 'gpu_ops'?")
     cli("describe", "temporal_brekdown").fails(1, "'temporal_breakdown'")
     cli("describe", "temporal_breakdown", "--version", "99").fails(1, "no version 99")
 
 
 def test_describe_starts_each_item_of_a_list_on_its_own_line(cli: Cli) -> None:
-    """The verdicts listed in the header of stragglers are printed one per line."""
+    """The verdicts that the header of ``stragglers`` lists are printed one per line."""
     lines = cli("describe", "stragglers").out.splitlines()
     assert "- none: nothing found." in lines
     assert any(line.startswith("  ") and line.endswith("jobs.") for line in lines)

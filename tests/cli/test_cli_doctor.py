@@ -41,7 +41,7 @@ def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
-    """Doctor does not check argument types of a store, because its traces may be deleted."""
+    """``doctor STORE`` does not check argument types, because this requires the traces."""
     traces = traces_in(tmp_path)
     ingest_only(traces, tmp_path / "job.store")
     assert "warning  argument_types" not in cli("doctor", tmp_path / "job.store").out
@@ -49,7 +49,7 @@ def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
-    """A name with a byte that is not UTF-8 counts as one repair."""
+    """An event name with an invalid UTF-8 byte is reported as one repair."""
     event = b'{"ph": "X", "cat": "cpu_op", "name": "a\xff", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
     (tmp_path / "rank0.json").write_bytes(b'{"traceEvents": [' + event + b"]}")
     done = cli("doctor", tmp_path, "--format", "json", "--fail-on", "never")
@@ -60,7 +60,7 @@ def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_how_much_is_matched_across_ranks(cli: Cli, tmp_path: Path) -> None:
-    """If the ranks of a run communicate, doctor prints how many of its collectives are matched."""
+    """``doctor`` prints how many collectives are matched across ranks, if there are any."""
     traces = Path(__file__).parents[1] / "traces"
     paths = {rank: str(traces / f"waits_{rank}.json") for rank in (0, 1)}
     ingest_only(paths, tmp_path / "job.store")

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def csv_rows(path: Path) -> list[dict[str, str]]:
-    """Read a CSV file the way another program would."""
+    """Read a CSV file with Python's CSV reader."""
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 @pytest.mark.slow
 def test_every_analysis_is_a_parquet_file(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Without names, every analysis is exported to Parquet with exact values."""
+    """Without names, every analysis is exported to a Parquet file with exact values."""
     done = cli("export", store, "-o", tmp_path / "out")
     assert done.code == 0, done.err
     with hta_sql.open(store) as opened:
@@ -42,7 +42,7 @@ def test_every_analysis_is_a_parquet_file(cli: Cli, store: Path, tmp_path: Path)
 
 
 def test_names_and_ranks_choose(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Analyses and tables are selected by name, and their rows by rank."""
+    """Analyses and tables can be selected by name, and rows by rank."""
     done = cli(
         *("export", store, "gpu_ops", "runs", "temporal_breakdown_v1"),
         *("--format", "csv", "-o", tmp_path / "out", "--ranks", "1"),
@@ -56,7 +56,7 @@ def test_names_and_ranks_choose(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_sheets_hold_texts_as_texts(cli: Cli, ingest_hostile: Path, tmp_path: Path) -> None:
-    """A kernel named like a formula stays a string in a spreadsheet, and numbers stay numbers."""
+    """In a spreadsheet, a kernel named like a formula is a string, and numbers are numbers."""
     done = cli("export", ingest_hostile, "gpu_ops", "ranks", "-o", tmp_path / "out.xlsx")
     assert done.code == 0, done.err
     book = openpyxl.load_workbook(tmp_path / "out.xlsx")
@@ -69,7 +69,7 @@ def test_sheets_hold_texts_as_texts(cli: Cli, ingest_hostile: Path, tmp_path: Pa
 
 
 def test_csv_is_no_way_into_a_spreadsheet(cli: Cli, ingest_hostile: Path, tmp_path: Path) -> None:
-    """Strings that a spreadsheet would evaluate get an apostrophe; negative numbers do not."""
+    """In CSV, strings that a spreadsheet would evaluate are prefixed with an apostrophe."""
     cli("export", ingest_hostile, "gpu_ops", "--format", "csv", "-o", tmp_path)
     (row,) = csv_rows(tmp_path / "gpu_ops.csv")
     assert row["name"] == "'=1+1"
@@ -90,7 +90,7 @@ def ingest_hostile(tmp_path: Path) -> Path:
 def test_a_sheet_says_what_it_has_no_room_for(
     cli: Cli, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a table has too many rows for a sheet, the message counts them and suggests Parquet."""
+    """If rows do not fit in a sheet, a message counts them and suggests Parquet."""
     monkeypatch.setattr(exports, "SHEET_ROWS", 4)
     done = cli("export", store, "gpu_ops", "-o", tmp_path / "out.xlsx")
     assert (
@@ -109,13 +109,13 @@ def test_sheets_on_a_full_disk(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_long_names_stay_apart_as_sheets() -> None:
-    """Sheet names are cut to 31 characters and remain distinct."""
+    """Sheet names are truncated to 31 characters and remain distinct."""
     long = "a" * 40
     assert list(exports._sheet_names([long, long + "b"]).values()) == ["a" * 31, "a" * 29 + "~2"]
 
 
 def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The DuckDB file is self-contained: it has the tables, views, macros and comments."""
+    """The exported DuckDB file is self-contained: it has the tables, views, macros and comments."""
     file = tmp_path / "job.duckdb"
     assert cli("export", store, "-o", file, "--ranks", "1").code == 0
     with hta_sql.open(store) as opened:
@@ -130,7 +130,7 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
 
 @pytest.mark.slow
 def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
-    """Each rank has a profile of device time and one of host time, made of call chains."""
+    """A speedscope export has profiles of device time and host time for each rank."""
     trace = Path(__file__).parent.parent / "traces" / "python_frames.json"
     ingest_only({0: str(trace)}, tmp_path / "job.store", run="job")
     file = tmp_path / "job.speedscope.json"
@@ -157,7 +157,7 @@ def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Errors state the cause: an unknown name or rank, surplus names, or a wrong kind of target."""
+    """Errors name an unknown table or rank, superfluous names, or an unsuitable output path."""
     cli("export", store, "gpu_op", "-o", tmp_path).fails(1, "gpu_op", "gpu_ops")
     cli("export", store, "gpu_ops", "-o", tmp_path / "x.duckdb").fails(1, "omit the names")
     cli("export", store, "-o", tmp_path / "x", "--ranks", "7").fails(1, "No rank 7")
@@ -168,12 +168,12 @@ def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_named_like_a_file(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """An output folder named like a Parquet file is refused, because a user would expect a file."""
+    """An output folder with the suffix ``.parquet`` is refused, because it suggests a file."""
     cli("export", store, "gpu_ops", "-o", tmp_path / "a.parquet").fails(2, "folder", "hta-sql sql")
     assert not (tmp_path / "a.parquet").exists()
 
 
 def test_unknown_format_is_refused(store: Path, tmp_path: Path) -> None:
-    """In Python, an unknown format raises ParameterError with the list of formats."""
+    """In Python, an unknown format raises a ParameterError that lists the formats."""
     with hta_sql.open(store) as opened, pytest.raises(hta_sql.ParameterError, match="parquet, csv"):
         exports.export(opened, tmp_path, "ods", Selection())

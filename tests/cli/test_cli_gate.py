@@ -23,7 +23,7 @@ JSON = ("--format", "json")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest three runs: base and same are equal, and more has a second rank."""
+    """Ingest equal runs ``base`` and ``same``, and a run ``more`` with a second rank."""
     path = tmp_path_factory.mktemp("gate") / "job.store"
     for run, ranks in (("base", 1), ("same", 1), ("more", 2)):
         ingest_only({rank: str(TRACE) for rank in range(ranks)}, path, run=run)
@@ -45,7 +45,7 @@ def budget(folder: Path, limit: str) -> Path:
 
 @pytest.mark.slow
 def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
-    """Equal runs pass the default rules, and a rule without any value is skipped."""
+    """Equal runs pass the default rules, except that a rule without values is skipped."""
     done = cli("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same", *JSON)
     assert done.code == 0
     told = json.loads(done.out)
@@ -61,7 +61,7 @@ def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
 
 
 def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """A broken limit ends with exit code 1 and is reported in each output format."""
+    """If a limit is exceeded, the exit code is 1, and every output format reports it."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     file = budget(tmp_path, "max = 100000")
     files = [tmp_path / name for name in ("gate.xml", "gate.md", "gate.json")]
@@ -98,7 +98,7 @@ def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) 
 
 
 def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """If runs differ in ranks, a broken limit is inconclusive without ``--allow ranks``."""
+    """If runs differ in ranks, the gate is inconclusive unless ``--allow ranks`` is passed."""
     file = rules(
         tmp_path,
         *('analysis = "rank_health"', 'column = "event_count"', 'aggregate = "sum"'),
@@ -113,7 +113,7 @@ def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_an_unknown_fact_is_named(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """``--allow`` refuses an unknown fact and suggests the nearest one."""
+    """``--allow`` refuses an unknown fact and suggests a similar one."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     call_rules = ("--rules", budget(tmp_path, "max = 1"), "--allow", "rnks")
     cli(*call, *call_rules).fails(2, "no fact 'rnks'. Did you mean 'ranks'?")
@@ -129,13 +129,13 @@ def test_usage_errors_name_file_and_rule(cli: Cli, runs: Path, tmp_path: Path) -
 
 
 def test_the_rules_can_be_printed(cli: Cli) -> None:
-    """The printed default rules are the default rules file."""
+    """``--show-rules`` prints the file with the default rules."""
     assert cli("gate", "--show-rules").out == DEFAULT_RULES.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
-    """A baseline stands for the content of a run: only a run with equal content may replace it."""
+    """A baseline refers to the content of a run: if the run's content changes, the gate fails."""
     traces, store = tmp_path / "traces", tmp_path / "job.store"
     traces.mkdir()
     shutil.copy(TRACE, traces / "rank0.json")

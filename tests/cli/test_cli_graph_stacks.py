@@ -32,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stacks(tmp_path: Path) -> Path:
-    """Write a stacks file as torch does: gzip, node ids as strings, innermost frame first."""
+    """Write a gzipped stacks file in the format of PyTorch."""
     path = tmp_path / "stacks.json.gz"
     said = {str(NODE): "model.py:20:forward\ntrain.py:5:<module>"}
     path.write_bytes(gzip.compress(json.dumps(said).encode()))
@@ -42,7 +42,7 @@ def stacks(tmp_path: Path) -> Path:
 def test_a_file_is_named_behind_an_at(
     store: Path, stacks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``@FILE`` passes the content of a file as the value of an option."""
+    """``--launch-stacks @FILE`` reads the value of the option from a file."""
     option = ["--launch-stacks", f"@{stacks}"]
     assert main(["run", str(store), "graph_kernels", *option, "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -53,7 +53,7 @@ def test_a_file_is_named_behind_an_at(
 
 
 def test_in_python(store: Path, stacks: Path) -> None:
-    """In Python, the content of the file is passed as a string, with the same result."""
+    """In Python, the content of the stacks file is passed as a string."""
     with hta_sql.open(store) as opened:
         (first, _) = opened.run("graph_kernels", launch_stacks=text_of(stacks)).records()
     assert json.loads(first["stack"]) == ["model.py(20): forward", "train.py(5): <module>"]
@@ -63,7 +63,7 @@ def test_in_python(store: Path, stacks: Path) -> None:
 def test_another_file_is_an_error(
     store: Path, tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file in a different format ends with exit code 1 and no traceback."""
+    """A stacks file in a different format is an error without a traceback."""
     path = tmp_path / "other.json"
     path.write_bytes(content)
     assert main(["run", str(store), "graph_kernels", "--launch-stacks", f"@{path}"]) == 1
@@ -71,7 +71,7 @@ def test_another_file_is_an_error(
 
 
 def test_no_such_file(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If the file does not exist, the error names it."""
+    """The error for a missing stacks file names the file."""
     path = tmp_path / "nothing.json"
     assert main(["run", str(store), "graph_kernels", "--launch-stacks", f"@{path}"]) == 1
     assert "nothing.json" in capsys.readouterr().err

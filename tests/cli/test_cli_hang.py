@@ -1,4 +1,4 @@
-"""Tests of ``hta-sql hang``: the message, the table, the map of ranks and the exit code."""
+"""Tests of ``hta-sql hang``: its message, table, rank map and exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTILE = pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsy
 def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The output states the cause of the hang, then draws the ranks and prints the table."""
+    """The output has the cause of the hang, a map of the ranks and a table."""
     assert main(["hang", str(RECORDED / "rank_missing")]) == 4
     out = capsys.readouterr().out
     assert "rank_missing: 4 dumps (ranks 0-3): 1 group stuck" in out
@@ -40,7 +40,7 @@ def test_a_healthy_job_ends_with_exit_code_0(capsys: pytest.CaptureFixture[str])
 def test_a_store_is_named_in_the_next_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The suggested command names the store and can be pasted."""
+    """For a store, ``hang`` suggests a command that can be pasted."""
     store = tmp_path / "job.store"
     assert main(["ingest", str(RECORDED / "rank_missing"), "-o", str(store)]) == 0
     assert "4 Flight Recorder dumps, 19 operations" in capsys.readouterr().err
@@ -49,21 +49,21 @@ def test_a_store_is_named_in_the_next_command(
 
 
 def test_json_has_the_rows_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:
-    """JSON output has the rows of the analysis, and the exit code does not change."""
+    """JSON output has the rows of the analysis, with the same exit code."""
     assert main(["hang", str(RECORDED / "other_operation"), "--format", "json"]) == 4
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["kind"], row["culprit_ranks"]) == ("mismatch", "3")
 
 
 def test_a_store_without_dumps_says_how_to_get_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without dumps, the command fails and states the setting that makes PyTorch write them."""
+    """Without dumps, the command fails and names the setting that makes PyTorch write them."""
     traces = RECORDED.parents[1] / "waits_0.json"
     assert main(["hang", str(traces)]) == 1
     assert "TORCH_FR_BUFFER_SIZE=2000" in capsys.readouterr().err
 
 
 def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``ingest`` reports a damaged dump, and ``hang`` names its rank for a store and a folder."""
+    """``ingest`` reports a damaged dump, and ``hang`` names its rank."""
     job = training(4, 2, 3)
     del job.programs[1][7:]
     dumps, store = write_pickles(job, tmp_path / "dumps"), tmp_path / "job.store"
@@ -79,7 +79,7 @@ def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A refused dump is reported, and a hang that the other dumps show is reported, too."""
+    """A refused dump is reported, but so is a hang that the other dumps show."""
     job = training(4, 2, 3)
     dumps = write_pickles(job, tmp_path / "dumps")
     (dumps / "nccl_trace_rank_2").write_bytes(HOSTILE)
@@ -95,7 +95,7 @@ def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
 
 
 def test_lines_of_the_map_are_in_the_order_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ranks are sorted whatever their state, and rows that name a rank come first."""
+    """The map is sorted by rank, and rows that name a culprit come first."""
     assert main(["hang", str(RECORDED / "never_entered_group")]) == 4
     out = capsys.readouterr().out
     assert out.index("1. Rank 3 never entered") < out.index("2. All known ranks of group tp (2)")
@@ -106,7 +106,7 @@ def test_lines_of_the_map_are_in_the_order_of_ranks(capsys: pytest.CaptureFixtur
 def test_a_limit_of_memory_holds_and_progress_is_shown_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The memory limit applies to DuckDB, and a progress bar is shown on a terminal."""
+    """``hang`` applies a memory limit, and shows a progress bar on a terminal."""
     dumps = str(RECORDED / "rank_missing")
     assert main(["hang", dumps, "--memory-limit", "1MB"]) == 1
     assert "memory" in capsys.readouterr().err

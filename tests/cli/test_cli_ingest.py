@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """Without ``-o``, the store is created inside the folder, which can then be used as a store."""
+    """Without ``-o``, the store is created in the trace folder, which then works as a store."""
     folder = tmp_path / "mine"
     folder.mkdir()
     for file in traces.glob("*.json"):
@@ -40,7 +40,7 @@ def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path:
 
 
 def test_ingest_takes_ranks_and_a_run_name(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """``--ranks``, ``--run`` and ``--jobs`` take effect."""
+    """``--ranks`` selects ranks, and ``--run`` sets the run name."""
     out = tmp_path / "a.store"
     done = cli("ingest", traces, "-o", out, "--ranks", "1", "--run", "named", "--jobs", "1")
     assert "Read 1 rank, 3 events" in done.err
@@ -50,7 +50,7 @@ def test_ingest_takes_ranks_and_a_run_name(cli: Cli, traces: Path, tmp_path: Pat
 def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
     cli: Cli, traces: Path, tmp_path: Path
 ) -> None:
-    """The output counts quarantined events, and warns about a file that was skipped."""
+    """The output counts quarantined events and warns about skipped files."""
     text = (traces / "rank0.json").read_bytes()
     (tmp_path / "rank0.json").write_bytes(text.replace(b'"name": "gemm"', b'"name": "ge\xffmm",,'))
     (tmp_path / "notes.json").write_text("{}")
@@ -102,9 +102,9 @@ def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
 
 
 def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
-    """Traces are assigned to ranks by the host_pid.time names of Torch's trace handler.
+    """Traces named ``host_pid.time`` by PyTorch's trace handler are assigned to ranks by process.
 
-    Two times of one process are two captures, and two processes are two ranks.
+    Two files of one process are two captures, while two processes are two ranks.
     """
     folder = tmp_path / "job"
     folder.mkdir()
@@ -134,7 +134,7 @@ class Terminal(io.StringIO):
 
 
 def test_the_bar_counts_when_there_is_something_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bar shows no counts until the number of ranks is known, and then also the rate."""
+    """The progress bar shows no counts until the rank count is known."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     with rank_progress() as progress:

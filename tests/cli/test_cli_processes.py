@@ -1,4 +1,4 @@
-"""Commands run as whole processes: catalog, demo, closed pipes and Ctrl-C."""
+"""Tests of whole commands: catalog, demo, closed pipes and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def in_new_process(*args: str | Path) -> list[str]:
 
 @pytest.mark.slow
 def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """``hta-sql catalog`` reports what it rebuilt, and the copied store then answers queries."""
+    """``hta-sql catalog`` rebuilds the catalog of a copied store."""
     copy = tmp_path / "copy.store"
     for path in store.rglob("*"):
         if path.is_file():
@@ -43,7 +43,7 @@ def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) ->
 
 @pytest.fixture
 def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the URLs that a browser would open, and write empty reports, in an empty folder."""
+    """List the files that a browser would open; reports are empty, and the folder is new."""
     monkeypatch.chdir(tmp_path)
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
@@ -58,7 +58,7 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.slow
 def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str]) -> None:
-    """The demo can be repeated, finds the slow rank, and suggests commands that work."""
+    """The demo finds the slow rank and suggests commands that work, even if it is repeated."""
     for opens in ("--open", "--no-open"):
         done = cli("demo", "--ranks", "4", "--steps", "2", opens)
         assert done.code == 0

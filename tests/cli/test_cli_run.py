@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_run_options_come_from_the_sql(cli: Cli, store: Path) -> None:
-    """Every parameter of every analysis has an option that the help lists, without name clashes."""
+    """Every parameter of an analysis has an option, and no two options have the same name."""
     own = {name for param in run_command.params for name in (*param.opts, *param.secondary_opts)}
     for analysis in load_library().analyses:
         done = cli("run", store, analysis.name, "--help")
@@ -40,7 +40,7 @@ def test_run_options_come_from_the_sql(cli: Cli, store: Path) -> None:
 
 
 def test_run_passes_values(cli: Cli, store: Path) -> None:
-    """Options may be before or after the arguments, and lists, spans and booleans are parsed."""
+    """Options may precede or follow the arguments, and lists, ranges and flags are parsed."""
     query = ("--format", "json")
     done = cli("run", "--ranks", "0-1", store, "gpu_kernels_by_name", "--num-kernels=1", *query)
     assert {row["name"] for row in json.loads(done.out)} >= {"others", "ncclDevKernel_AllReduce"}
@@ -51,7 +51,7 @@ def test_run_passes_values(cli: Cli, store: Path) -> None:
 
 
 def test_run_gives_what_the_api_gives(cli: Cli, store: Path) -> None:
-    """CSV, JSON and Parquet output can be read back with the values that the API returns."""
+    """CSV, JSON and Parquet output has the same values as the Python API."""
     with hta_sql.open(store) as opened:
         expected = opened.run("gpu_kernels_by_name").arrow().to_pylist()
     call = ("run", store, "gpu_kernels_by_name", "--format")
@@ -65,7 +65,7 @@ def test_run_gives_what_the_api_gives(cli: Cli, store: Path) -> None:
 
 @pytest.mark.slow
 def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The suffix of ``-o`` selects the format, and no partial file remains after an error."""
+    """The suffix of the output file selects the format."""
     for name, start in {
         "a.csv": b"run,rank,",
         "a.json": b'[{"run"',
@@ -92,7 +92,7 @@ def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> No
 
 
 def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The suffix selects the format of a chart; an analysis without a chart is an error."""
+    """The suffix of the chart file selects its format; an analysis without a chart is an error."""
     chart = tmp_path / "a.svg"
     done = cli("run", store, "temporal_breakdown", "--chart", chart)
     assert (done.code, done.out) == (0, "")
@@ -145,7 +145,7 @@ def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_pat
 
 
 def test_run_says_that_shards_are_not_published(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """If shards are not published, the error names the command that publishes them."""
+    """If shards are not published, the error suggests the command that publishes them."""
     hta_sql.ingest_shard(traces, tmp_path / "job.store", shard=(1, 2))
     done = cli("run", tmp_path / "job.store", "temporal_breakdown")
     done.fails(1, f"hta-sql publish {tmp_path / 'job.store'}")

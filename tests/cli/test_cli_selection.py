@@ -23,7 +23,7 @@ def two_runs(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", [pytest.param("advice", marks=pytest.mark.slow), "doctor"])
 def test_a_command_shows_the_selected_run_only(cli: Cli, two_runs: Path, command: str) -> None:
-    """A command on ``STORE:RUN`` does not mention the other run."""
+    """The output of a command on ``STORE:RUN`` does not mention other runs."""
     assert "base" in cli(command, two_runs).out
     done = cli(command, f"{two_runs}:tuned")
     assert "tuned" in done.out

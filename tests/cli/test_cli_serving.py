@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """Each phase is described: time per token, throughput, gaps, graph replays and kernels."""
+    """The output describes each phase, with time per token, throughput, gaps and kernels."""
     lines = cli("serving", trace_path("serving_steps.json")).out.splitlines()
     assert lines[0] == (
         "serving_steps rank 0: decode (SGLang), 2 iterations; 37.500 µs per output token (p99 39.950 µs); "
@@ -42,7 +42,7 @@ def test_time_at_the_roofline_is_a_line(cli: Cli, trace_path: Callable[[str], ob
 
 
 def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """One line states how long experts exchange tokens and how much of that is overlapped."""
+    """The output states the time of expert exchanges and how much of it is overlapped."""
     out = cli("serving", trace_path("expert_parallel_0.json")).out
     assert "DeepEP expert exchanges take 47.000 µs (combine 28.000 µs, dispatch 15.000 µs" in out
     assert "21.3 % of it overlapped by computation." in out
@@ -66,9 +66,9 @@ def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], obj
 def test_rules_of_the_page_judge_time_per_token_and_tokens_per_second(
     cli: Cli, tmp_path: Path
 ) -> None:
-    """The rules in docs/serving.md fail a job whose scheduler is slower in each decode iteration.
+    """The gate rules in docs/serving.md fail a job whose scheduler is slower in each iteration.
 
-    With only three iterations, they are inconclusive.
+    With only three iterations, the rules are inconclusive.
     """
     page = Path(__file__).parents[2] / "docs" / "serving.md"
     (rules,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

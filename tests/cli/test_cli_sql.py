@@ -53,7 +53,7 @@ def test_sql_from_file_and_stdin(
 def test_what_is_no_regular_file_is_written_into(
     cli: Cli, store: Path, tmp_path: Path, suffix: str
 ) -> None:
-    """Output to a symlink, pipe or device is written through it; a full device is an error."""
+    """``-o`` writes into the target of a symlink, a pipe or a device instead of replacing it."""
     query = ("sql", store, "SELECT 1 AS one", "-o")
     target, link, pipe, full = (tmp_path / f"{n}.{suffix}" for n in ("at", "link", "pipe", "full"))
     link.symlink_to(target)
@@ -72,7 +72,7 @@ def test_what_is_no_regular_file_is_written_into(
 
 @pytest.mark.slow
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
-    """If rows are omitted, a note says so: on stderr for CSV, below the table for text."""
+    """A note says how many rows are omitted, on stderr for CSV and below a text table."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")
     done = cli(*query, "--limit", "2", "--format", "csv")
     assert done.out == "n\n0\n1\n"
@@ -104,7 +104,7 @@ def test_a_query_before_its_store(cli: Cli, store: Path) -> None:
 
 
 def attacks(store: Path, outside: Path) -> list[str]:
-    """List queries that would write, or read outside the store."""
+    """List queries that would write files or read outside the store."""
     inside = f"COPY (SELECT 1) TO '{store}/stolen.csv'"
     hidden = f"WITH a AS ({inside}) SELECT count(*) FROM a"  # noqa: S608 - meant to be one
     return [
@@ -159,7 +159,7 @@ def test_sql_reads_the_store_and_nothing_else(
 
 @pytest.mark.slow
 def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
-    """The sandbox allows every kind of query that only reads the store."""
+    """The sandbox allows all kinds of queries that only read the store."""
     for query in (
         "FROM temporal_breakdown",
         "FROM temporal_breakdown(ranks := [0])",
@@ -178,7 +178,7 @@ def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
 @pytest.mark.slow
 def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None:
     """``--unsafe`` lifts the sandbox, but the store stays read-only."""
-    # Runs in a separate process, because the other tests have sandboxed this one.
+    # This runs in a separate process, because other tests have sandboxed the engine in this one.
     (tmp_path / "more.csv").write_text("more\n42\n")
     query = f"FROM read_csv('{tmp_path}/more.csv')"
     code = [*in_new_process("sql", store), query, "--unsafe", "--format", "csv"]

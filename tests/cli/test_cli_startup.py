@@ -1,4 +1,4 @@
-"""Start-up imports and documentation of the command line."""
+"""Tests of the imports at start-up and of the documentation of commands."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ STARTING = {
         *("pandas", "pyarrow.compute", "pyarrow.parquet", "fsspec"),
     },
 }
-"""Command ─▶ modules that it must not import, in addition to those that no command may import."""
+"""Command ─▶ modules that it must not import, in addition to the ones that none may import."""
 
 
 @pytest.mark.parametrize("started", STARTING)
 def test_starting_imports_only_what_it_uses(started: str, store: Path) -> None:
-    """A command imports only what it uses, because imports dominate the time of short commands."""
+    """Short commands do not import modules that they do not use, as imports dominate their time."""
     needless = STARTING[started] | {"altair", "rich", "hta_sql.charts", "hta_sql.hta", "unittest"}
     if "STORE" not in started:
         needless |= {"duckdb", "numpy", "pandas", "pyarrow", "fsspec"}

@@ -1,4 +1,4 @@
-"""Text tables: units, width, omitted columns and escaped control characters."""
+"""Tests of text tables: units, width, omitted columns and escaped control characters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_hostile_names_do_not_reach_the_terminal(
 
 @pytest.mark.slow
 def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line is wider than COLUMNS, and a note names the columns that are not shown."""
+    """No line is wider than ``COLUMNS``, and a note names the columns that are not shown."""
     for width in (40, 80, 120, 1000):
         monkeypatch.setenv("COLUMNS", str(width))
         out = cli("run", store, "temporal_breakdown").out
@@ -48,7 +48,7 @@ def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyP
 def test_what_is_the_same_in_each_row_makes_room(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a table is too wide, a constant string is printed once below it instead of in a column."""
+    """If a table is too wide, constant columns are replaced by a note below it."""
     query = "SELECT 'job' AS run, range AS number, NULL::VARCHAR AS shapes FROM range(2)"
     wide = cli("sql", store, query).out
     monkeypatch.setenv("COLUMNS", "12")
@@ -61,7 +61,7 @@ def test_what_is_the_same_in_each_row_makes_room(
 
 
 def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns of NULLs and constants are dropped first, and a message is wrapped, not cut."""
+    """Columns of NULLs and constants are dropped first, and messages are wrapped, not truncated."""
     monkeypatch.setenv("COLUMNS", "60")
     query = (
         "SELECT range AS rank, 'a rather long name' AS kernel, NULL::BIGINT AS cost, "
@@ -104,7 +104,7 @@ def test_long_sentences_stand_below_the_table(
 def test_a_narrow_terminal_shows_the_columns_that_answer(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    """A narrow table shows the columns that answer the question, and a note names the others."""
+    """A narrow table shows the most important columns, and a note names the others."""
     monkeypatch.setenv("COLUMNS", str(width))
     lines = cli("run", store, "kernel_table").out.splitlines()
     names = lines[next(i for i, line in enumerate(lines) if line.startswith("─")) - 1]
@@ -114,7 +114,7 @@ def test_a_narrow_terminal_shows_the_columns_that_answer(
 
 
 def test_columns_are_chosen(cli: Cli, store: Path) -> None:
-    """``--columns`` sets the columns and their order, and an unknown column is an error."""
+    """``--columns`` selects columns and their order, and an unknown column is an error."""
     query = ("sql", store, "SELECT 1 AS a, 2 AS b, 3 AS c")
     assert cli(*query, "--columns", "c,a", "--format", "csv").out == "c,a\n3,1\n"
     assert cli(*query, "--columns", "b").out.splitlines()[0] == "b"
@@ -155,12 +155,12 @@ def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
     ],
 )
 def test_numbers_for_people(value: float, unit: str | None, text: str) -> None:
-    """Numbers get a unit and a suitable scale, and ids stay plain."""
+    """Numbers are formatted with a unit and a suitable scale, but ids are not."""
     assert number_text(value, unit) == text
 
 
 def test_cells_for_people() -> None:
-    """NULL, booleans, lists, structs and bytes are formatted."""
+    """NULL, booleans, lists, structs and bytes are formatted as text."""
     assert [cell_text(value) for value in (None, True, [1, "a"], {"a": None}, b"\x00")] == [
         "–",  # noqa: RUF001 - the dash that stands for NULL
         "true",

@@ -1,7 +1,7 @@
-"""Names in a trace cannot control a terminal, whatever the command and format.
+"""No command lets names in a trace control the terminal, in any format.
 
-Output goes to a pseudo-terminal, and each name in the trace has control characters of every kind.
-Files and pipes receive names unchanged.
+Output goes to a pseudo-terminal, and each name in the trace has all kinds of control characters.
+Files and pipes receive unchanged names.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ Printed = tuple[int, str, str]
 
 @pytest.fixture
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
-    """Return a function that runs a command on a terminal; it returns code, stdout and stderr."""
+    """Return a function that runs a command on a pseudo-terminal.
+
+    It returns the exit code, stdout and stderr.
+    """
 
     def call(*args: str | Path) -> Printed:
         with terminal() as (out, printed), terminal() as (err, complained):
@@ -88,7 +91,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
 def test_no_format_acts_on_the_terminal(
     at_a_terminal: Callable[..., Printed], store: Path, format_name: str
 ) -> None:
-    """Every format shows control characters escaped."""
+    """Control characters are escaped in every format."""
     code, out, _ = at_a_terminal("sql", store, SQL, "--format", format_name, "--limit", "5")
     assert code == 0
     assert acting(out) == set()
@@ -98,7 +101,7 @@ def test_no_format_acts_on_the_terminal(
 
 
 def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], store: Path) -> None:
-    """JSON printed on a terminal parses to the stored values."""
+    """JSON printed on a terminal can be parsed, with unchanged values."""
     _, out, _ = at_a_terminal("sql", store, SQL, "--format", "json")
     with hta_sql.open(store) as opened:
         assert json.loads(out) == opened.sql(SQL).records()
@@ -108,7 +111,7 @@ def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], st
 def test_files_and_pipes_have_the_names_as_they_are(
     cli: Cli, store: Path, tmp_path: Path, format_name: str
 ) -> None:
-    """Files and pipes receive the names unchanged, as the format's writer writes them."""
+    """Files and pipes receive unchanged names."""
     file = tmp_path / f"rows.{format_name}"
     assert cli("sql", store, SQL, "-o", file).code == 0
     piped = cli("sql", store, SQL, "--format", format_name).raw
@@ -166,7 +169,7 @@ def test_no_command_acts_on_the_terminal(
     tmp_path: Path,
     command: tuple[str, ...],
 ) -> None:
-    """No command prints control characters in data, messages, errors or progress."""
+    """No command prints control characters, whether in data, errors or progress messages."""
     places = {"STORE": store, "TRACES": traces, "OUT": tmp_path}
     words = list(command)
     for name, path in places.items():
@@ -181,7 +184,7 @@ def test_no_command_acts_on_the_terminal(
 
 @pytest.mark.slow
 def test_a_process_at_a_terminal_escapes(store: Path) -> None:
-    """A command in a separate process escapes names, too, even in the traceback of a bug."""
+    """A command in a separate process escapes names, even in the traceback of a bug."""
     crash = "from hta_sql.cli import program, main; import click, sys\n"
     crash += "def fail(*a, **k): raise KeyError(sys.argv[1])\n"
     crash += "program.main = fail; main([])"
@@ -206,7 +209,7 @@ def test_what_is_escaped() -> None:
 
 
 def test_sentences_are_wrapped_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long lines are wrapped with their indentation on a terminal, but commands stay on one line.
+    """On a terminal, long lines are wrapped with their indentation, but commands are not split.
 
     Output to a pipe is not wrapped.
     """

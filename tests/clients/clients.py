@@ -1,6 +1,6 @@
-"""Clients that are tested on a store: their requirements, scripts and answers.
+"""Clients that are tested on a store, with their requirements and scripts.
 
-``python -m tests.clients.clients STORE`` runs all clients and writes the table of docs/clients.md.
+``python -m tests.clients.clients STORE`` runs all clients and updates the table in docs/clients.md.
 Environments are created in the folder ``$HTA_SQL_CLIENTS``, or else in a temporary one.
 """
 
@@ -139,7 +139,7 @@ def ask(client: Client, store: Path, environments: Path) -> Answered:
 
 
 def _asked(client: Client, store: Path, folder: Path) -> list[str]:
-    """Write the chart queries to a file for a client that takes them; return its arguments."""
+    """Write the chart queries for Superset to a file; return the client's additional arguments."""
     if client.dashboard != "superset":
         return []
     path = folder / "asked.json"
@@ -184,7 +184,7 @@ def _from_shell(text: str) -> Answered:
 
 
 def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
-    """Return the names of queries whose rows differ from those of the Python API."""
+    """Return the names of queries whose rows differ from the rows of the Python API."""
     return [
         name
         for name, rows in answers.items()
@@ -202,7 +202,7 @@ def to_draw(client: Client, store: Path) -> dict[str, dashboards.Rows]:
 
 
 def table_of(clients: Iterable[Client], store: Path, environments: Path) -> str:
-    """Run every client; return a table of their versions and whether their answers are correct."""
+    """Run all clients; return a table of their versions and whether their answers are right."""
     wanted = expected(store)
     heads = ("client", "versions", "questions", "charts and sources of its dashboard")
     lines = [f"| {' | '.join(heads)} | equal to the Python API |", "|---|---|---|---|---|"]
@@ -218,7 +218,7 @@ def table_of(clients: Iterable[Client], store: Path, environments: Path) -> str:
 
 
 def main(store: str) -> None:
-    """Run all clients on a store and write the table of docs/clients.md."""
+    """Run all clients on a store and update the table in docs/clients.md."""
     kept = os.environ.get("HTA_SQL_CLIENTS")
     environments = Path(kept or tempfile.mkdtemp())
     try:

@@ -1,4 +1,4 @@
-"""Expected contents of the dashboards in docs/: ``store.run``, aggregated as in the charts."""
+"""Expected contents of the dashboards in docs/, computed with ``store.run``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOGETHER: dict[str, Callable[[list[float]], float]] = {
 
 
 def choices(store: TraceStore) -> list[Choices]:
-    """List combinations of dashboard filters to test: none, single filters and several at once."""
+    """List the combinations of dashboard filters to test."""
     counted = store.run("step_accounting").rows()
     runs = sorted({row[0] for row in counted})
     last = [row for row in counted if row[0] == runs[-1]]
@@ -65,7 +65,7 @@ def drawn_by_superset(store: TraceStore) -> dict[str, Rows]:
 
 
 def drawn_by_evidence(store: TraceStore) -> dict[str, Rows]:
-    """Return the expected rows of Evidence's pages, one analysis per page, in microseconds."""
+    """Return the expected rows of the Evidence pages, which show one analysis each."""
     return {name: in_microseconds(store, name, {}) for name in ANALYSES}
 
 
@@ -140,7 +140,7 @@ def _same(drawn: Rows | None, wanted: Rows) -> bool:
 
 
 def _ordered(rows: Rows, columns: list[str]) -> list[tuple[Any, ...]]:
-    """Return rows in a fixed order, with numbers rounded so that summation order is irrelevant."""
+    """Return sorted rows with rounded numbers, so that the order of summation does not matter."""
     plain = [tuple(_rounded(row[name]) for name in columns) for row in rows]
     return sorted(plain, key=lambda row: [(value is None, str(value)) for value in row])
 

@@ -67,7 +67,7 @@ def test_client_of_its_own_environment_agrees(
 
 
 def test_a_wrong_answer_is_noticed(store: Path) -> None:
-    """A client with a surplus row is reported."""
+    """A query for which a client returns an additional row is reported."""
     wanted = expected(store)
     wrong = {name: [*rows, rows[0]] for name, rows in wanted.items()}
     assert differences(wrong, wanted) == list(wanted)
@@ -86,14 +86,14 @@ def test_a_wrong_answer_is_noticed(store: Path) -> None:
     ],
 )
 def test_a_chart_that_draws_something_else_is_noticed(drawn: dict[str, Rows]) -> None:
-    """A chart is reported if it is missing or has other rows, values or columns than expected."""
+    """A chart is reported if it is missing, or if its rows, values or columns are wrong."""
     wanted = [{"rank": 1, "idle_us": 7.0}, {"rank": 0, "idle_us": 5.0}]
     assert wrong({"idle": wanted[::-1]}, {"idle": wanted}) == []
     assert wrong(drawn, {"idle": wanted}) == ["idle"]
 
 
 def test_the_dashboard_is_what_its_sources_say() -> None:
-    """The dashboard zip has the content that ``make docs`` builds from its sources."""
+    """The committed dashboard has the content that ``make docs`` builds from its sources."""
     packed = Path(superset.__file__).parents[1] / "superset" / "hta_sql_dashboard.zip"
     assert superset.content(packed.read_bytes()) == superset.content(superset.zipped())
 

@@ -1,6 +1,7 @@
-"""The job of docs/cookbook.md: two ranks, three steps, with times chosen so that answers are known.
+"""The job in docs/cookbook.md: two ranks and three steps, whose times are chosen by hand.
 
-Times are µs from the start of a step; steps are 1,000 µs long. The parameters are in :class:`Plan`.
+Times are in µs from the start of a step, and steps are 1,000 µs long. :class:`Plan` has the
+parameters.
 
 ====================  ==========  =================================  =======================
 host                  thread      inside                             device
@@ -37,7 +38,7 @@ GROUP = {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl",
 
 @dataclass(frozen=True)
 class Plan:
-    """How runs, steps and ranks differ: durations [µs], and whether collectives are numbered."""
+    """Differences between runs, steps and ranks: durations [µs] and numbering of collectives."""
 
     gemm_forward: int = 80
     first_step_extra: int = 100
@@ -47,7 +48,7 @@ class Plan:
 
 
 def write_job(folder: Path, plan: Plan) -> Path:
-    """Write one trace per rank; return the folder."""
+    """Write one trace per rank, and return the folder."""
     folder.mkdir(parents=True)
     for rank in range(2):
         info = {"backend": "nccl", "rank": rank, "world_size": 2, "pg_config": [GROUP]}
@@ -67,7 +68,7 @@ def write_job(folder: Path, plan: Plan) -> Path:
 
 
 def ingest_cookbook(folder: Path) -> Path:
-    """Ingest the runs ``before`` and ``after``, whose forward GEMM takes half the time."""
+    """Ingest a run ``before``, and a run ``after`` whose forward GEMM takes half the time."""
     store = folder / "cookbook.store"
     for run, plan in (("before", Plan()), ("after", Plan(gemm_forward=40))):
         ingest_only(write_job(folder / run, plan), store, run=run)
@@ -75,7 +76,7 @@ def ingest_cookbook(folder: Path) -> Path:
 
 
 def _step(plan: Plan, rank: int, step: int) -> list[Event]:
-    """Return all events of one step; in the first step, longer kernels delay the later ones."""
+    """Return all events of one step. In the first step, a longer kernel delays the later ones."""
     late = plan.first_step_extra if step == 0 else 0
     forward = plan.gemm_forward + late
     backward = 120 + (plan.slow_rank_extra if rank == plan.slow_rank else 0)
@@ -136,7 +137,7 @@ def _collective(plan: Plan, step: int) -> Event:
 
 
 class _Place:
-    """One step of one rank, for which events are built."""
+    """Builder of the events of one step on one rank."""
 
     def __init__(self, rank: int, step: int) -> None:
         self._pid = 10 + rank

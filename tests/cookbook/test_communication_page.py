@@ -1,4 +1,4 @@
-"""The queries in docs/communication.md run, and the names that it mentions exist."""
+"""The queries in docs/communication.md work, and the names on the page exist."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_answers(con: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Every query returns rows, except those for mismatches and slow links, which the job lacks."""
+    """All queries return rows, except those for mismatches and slow links, as there are none."""
     assert bool(con.sql(query).fetchall()) != ("mismatches" in query or "slow_links" in query)
 
 

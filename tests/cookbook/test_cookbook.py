@@ -23,7 +23,7 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the job's catalog the way a client opens it."""
+    """Open the job's catalog read-only, like a client."""
     path = ingest_cookbook(tmp_path_factory.mktemp("cookbook")) / "catalog.duckdb"
     with duckdb.connect(str(path), read_only=True) as con:
         yield con
@@ -33,7 +33,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBP
 def unnumbered(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the catalog of a job whose profiler does not number collectives."""
+    """Open the catalog of a job whose collectives have no sequence numbers."""
     folder = tmp_path_factory.mktemp("unnumbered")
     traces = write_job(folder / "before", Plan(numbers_collectives=False))
     ingest_only(traces, folder / "job.store", run="before")
@@ -43,13 +43,13 @@ def unnumbered(
 
 
 def test_every_question_has_an_answer() -> None:
-    """Every question in the cookbook has an answer, and the questions are numbered without gaps."""
+    """Every question in the cookbook has an answer, and question numbers have no gaps."""
     assert list(QUERIES) == list(ANSWERS) == list(range(1, 33))
 
 
 @pytest.mark.parametrize("number", ANSWERS)
 def test_answer(number: int, catalog: duckdb.DuckDBPyConnection) -> None:
-    """The query returns the answer that was computed by hand."""
+    """Each query returns the answer that was computed by hand."""
     assert catalog.sql(QUERIES[number]).fetchall() == ANSWERS[number]
 
 

@@ -1,8 +1,9 @@
-"""Answers of docs/cookbook.md, computed by hand from the times in :mod:`tests.cookbook.job`.
+"""Answers to docs/cookbook.md, computed by hand from the times in :mod:`tests.cookbook.job`.
 
-Steps 2 and 3 of a rank are alike; in step 1, ``gemm_fwd`` takes 100 µs longer. The backward GEMM
-of rank 1 takes 240 µs instead of 120, so its collectives start later. Because both ranks end
-together, its collectives are also shorter: 50, 50 and 50 µs, but 170, 100 and 100 µs on rank 0.
+Steps 2 and 3 of a rank are equal; in step 1, ``gemm_fwd`` takes 100 µs longer. The backward GEMM of
+rank 1 takes 240 µs instead of 120 µs, so its collectives start later. Both ranks leave a collective
+together, so the collectives of rank 1 are also shorter: 50 µs each, but 170, 100 and 100 µs on rank
+0.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
     ],
     24: [(0, 84, 0), (1, 84, 0)],
     25: [("default_pg", "allreduce", 6, 2, 3.0)],
-    # Freed 600 µs later, outside the allocating module and outside the backward pass.
+    # The memory is freed 600 µs later, outside of the allocating module and of the backward pass.
     26: [(rank, "aten::addmm", "Linear_0", None, "activation", 8192, 100.0) for rank in (0, 1)],
     27: [("aten::mm", 384), ("aten::scaled_dot_product_attention", 384), ("aten::add_", 276)],
     28: [(0, 120, 120, 120), (1, 240, 240, 240)],

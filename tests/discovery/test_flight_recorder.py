@@ -1,4 +1,4 @@
-"""Flight Recorder dumps, with and without traces: discovery, ranks and tables in the store."""
+"""Flight Recorder dumps are found and ingested, with and without traces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRACES = Path(__file__).parents[1] / "traces"
 PRIVATE = ("jo/", "train", "/home", "/opt")
 RECORDED = TRACES / "recorded" / "hangs"
 FAST = ("healthy", "rank_missing")
-"""Recorded jobs that ``make test`` reads; the golden test reads all of them."""
+"""Recorded jobs that ``make test`` reads; the golden test reads all recorded jobs."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def ranks_of(folder: Path, store: Path) -> list[int]:
 def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
     dumps: Path, tmp_path: Path, name: str
 ) -> None:
-    """A dump's rank is the number in its name, whether PyTorch or the user named it."""
+    """The rank of a dump is the number in its file name, whoever named the file."""
     for rank in range(4):
         (dumps / f"nccl_trace_rank_{rank}").rename(dumps / name.format(rank))
     assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
@@ -56,7 +56,7 @@ def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
 def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
     dumps: Path, tmp_path: Path
 ) -> None:
-    """A dump has the same rows in all formats, except for its stacks, which JSON lacks."""
+    """A dump has the same rows in all formats, except for stacks, which JSON dumps do not have."""
     as_json, packed, archive = tmp_path / "json", tmp_path / "packed", tmp_path / "dumps.zip"
     as_json.mkdir()
     packed.mkdir()
@@ -77,7 +77,7 @@ def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
 
 
 def test_traces_and_dumps_of_a_job_are_one_run(tmp_path: Path) -> None:
-    """A rank can have a trace and a dump, and its events are the same as without the dump."""
+    """A rank can have a trace and a dump, which does not change the results for the trace."""
     folder = tmp_path / "job"
     folder.mkdir()
     for name in ("waits_0.json", "waits_1.json"):
@@ -110,7 +110,7 @@ def test_dumps_that_the_store_has_are_not_read_again(dumps: Path, tmp_path: Path
 
 
 def test_several_dumps_of_a_rank_are_captures(dumps: Path, tmp_path: Path) -> None:
-    """Several dumps of a rank become separate captures, as several traces of a rank do."""
+    """Two dumps of one rank become two captures, just like two traces."""
     shutil.copytree(dumps, dumps / "again")
     with hta_sql.ingest(dumps, tmp_path / "job.store", run="job") as store:
         assert store.runs() == ["job", "job-capture2"]
@@ -143,7 +143,7 @@ def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
 
 
 def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path: Path) -> None:
-    """A redacted store finds the same hangs as the original, even with a damaged dump."""
+    """A redacted store has the same hangs as the original, even with a damaged dump."""
     job = training(4, 2, 2)
     del job.programs[3][4:]
     write_pickles(job, dumps)
@@ -180,7 +180,7 @@ def test_a_folder_without_dumps_says_what_was_looked_for(tmp_path: Path) -> None
 
 
 def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
-    """A dump of version 2.1 is read, and the fields that it lacks are NULL."""
+    """A dump of version 2.1 is read, and fields of later versions are NULL."""
     entry = {
         "record_id": 0,
         "pg_id": 0,
@@ -212,6 +212,6 @@ def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_recorded_jobs_hang_where_they_were_made_to(job: str, tmp_path: Path) -> None:
-    """The recorded folder of each job can be ingested, and every job but the healthy one hangs."""
+    """Every recorded job can be ingested, and a hang is found in each except the healthy one."""
     with hta_sql.ingest(RECORDED / job, tmp_path / "job.store") as store:
         assert bool(store.run("hang").rows()) == (job != "healthy")

@@ -1,4 +1,4 @@
-"""Untrusted archives: a bad member affects only itself, and a decompression bomb is refused."""
+"""In untrusted archives, bad members are skipped, and decompression bombs are refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def good(trace_path: Callable[[str], Path]) -> bytes:
 def test_members_of_a_tar_that_are_no_files(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes, kind: bytes, target: str
 ) -> None:
-    """A member that is not a regular file is skipped, and the trace next to it is read."""
+    """Members of a tar that are not regular files are skipped, and other members are read."""
     path = tmp_path / "job.tar"
     with tarfile.open(path, "w") as archive:
         plain, special = tarfile.TarInfo("rank0.json"), tarfile.TarInfo("rank1.json")
@@ -53,7 +53,7 @@ def test_members_of_a_tar_that_are_no_files(
 def test_an_absolute_member_of_a_zip(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes
 ) -> None:
-    """A zip member with an absolute path is refused, and the trace next to it is read."""
+    """A zip member with an absolute path is skipped, and other members are read."""
     path = tmp_path / "job.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("rank0.json", good)
@@ -74,7 +74,7 @@ def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
 
 
 def test_a_packed_member_that_breaks_off(tmp_path: Path) -> None:
-    """A truncated gzip file inside a zip is read as far as the same file outside a zip."""
+    """A damaged gzip file inside a zip is read as far as the same file outside of a zip."""
     path = tmp_path / "job.zip"
     event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1},'
     packed = gzip.compress(b'{"traceEvents": [' + event * 200)
@@ -93,26 +93,26 @@ ALLOWED_BYTES = 4 << 20
 
 
 def pack_zst(path: Path, text: bytes) -> str:
-    """Write the text as a zstd file."""
+    """Write bytes as a zstd file, and return its path."""
     path.with_suffix(".zst").write_bytes(zstandard.compress(text))
     return str(path.with_suffix(".zst"))
 
 
 def pack_zip(path: Path, text: bytes) -> str:
-    """Write the text as the only member of a zip."""
+    """Write bytes as the only member of a zip, and return the member's URL."""
     with zipfile.ZipFile(path.with_suffix(".zip"), "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("rank0.json", text)
     return f"zip://rank0.json::{path.with_suffix('.zip')}"
 
 
 def pack_thrice(path: Path, text: bytes) -> str:
-    """Write the text compressed with gzip three times."""
+    """Compress bytes with gzip three times, and return the file path."""
     path.write_bytes(gzip.compress(gzip.compress(gzip.compress(text))))
     return str(path)
 
 
 def pack_members(path: Path, text: bytes) -> str:
-    """Write a gzip file of empty gzip members, which unpacks to many bytes without content."""
+    """Write a gzip file that unpacks to thousands of empty gzip members."""
     empty = gzip.compress(b"")
     path.write_bytes(gzip.compress(empty * (len(text) // len(empty))))
     return str(path)
@@ -126,7 +126,7 @@ def test_a_bomb_is_refused_where_it_is_looked_at(
     pack: Callable[[Path, bytes], str],
     start: bytes,
 ) -> None:
-    """Format detection refuses a bomb instead of unpacking it."""
+    """Format detection refuses a decompression bomb instead of unpacking it."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = pack(tmp_path / "bomb.gz", start + b" " * BOMB_BYTES)
     with pytest.raises(TraceFormatError, match=r"bomb.* unpacks to more than \d+ MB"):
@@ -134,14 +134,14 @@ def test_a_bomb_is_refused_where_it_is_looked_at(
 
 
 def pad(archive: tarfile.TarFile) -> None:
-    """Add a large member of zero bytes."""
+    """Add a large member that consists of zero bytes."""
     member = tarfile.TarInfo("notes.txt")
     member.size = BOMB_BYTES
     archive.addfile(member, io.BytesIO(bytes(BOMB_BYTES)))
 
 
 def crowd(archive: tarfile.TarFile, count: int = 400) -> None:
-    """Add many empty members, which take as long to list as a bomb takes to unpack."""
+    """Add many empty members, whose headers unpack to many bytes."""
     for number in range(count):
         archive.addfile(tarfile.TarInfo(f"rank{number}.json"))
 
@@ -153,7 +153,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
     good: bytes,
     fill: Callable[[tarfile.TarFile], None],
 ) -> None:
-    """A bomb is refused when its members are listed, which requires unpacking the tar."""
+    """A compressed tar that is a bomb is refused when its members are listed."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -190,7 +190,7 @@ def test_many_members_of_a_tar_are_listed_once(
 
 
 def test_a_packed_tar_by_its_content(tmp_path: Path, good: bytes) -> None:
-    """A compressed tar is detected by its content, whatever its suffix."""
+    """A compressed tar is detected by its content, regardless of its suffix."""
     for name in ("job.tgz", "job.tar.gz", "job.tar"):
         with tarfile.open(tmp_path / name, "w:gz") as archive:
             for rank in range(2):

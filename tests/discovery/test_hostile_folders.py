@@ -1,4 +1,4 @@
-"""A bad file in a folder of traces is reported, and the other files are read."""
+"""An unreadable file in a trace folder is reported, and the other files are read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SPECIAL: dict[str, tuple[Make, str]] = {
 
 @pytest.fixture
 def folder(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
-    """Create a folder that has one valid trace, of rank 0."""
+    """Create a folder with one valid trace, for rank 0."""
     place = tmp_path / "job"
     place.mkdir()
     shutil.copy(trace_path("two_ranks_0.json"), place / "rank0.json")
@@ -55,7 +55,7 @@ def test_what_is_no_file(
 
 @pytest.mark.parametrize("what", ["pipe", "dangling link"])
 def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
-    """A pipe or a broken link that the user passes explicitly is an error."""
+    """A pipe or broken link is an error if the user passes its path."""
     make, said = SPECIAL[what]
     make(folder / "rank1.json")
     with pytest.raises((TraceFormatError, TraceNotFoundError), match=said):
@@ -74,7 +74,7 @@ def test_a_file_that_may_not_be_read(
 ) -> None:
     """A trace without read permission is reported.
 
-    The failure is simulated, because root may read every file.
+    The error is simulated, because root may read every file.
     """
     shutil.copy(folder / "rank0.json", folder / "rank1.json")
     refuse(monkeypatch, "fsspec.implementations.local.LocalFileSystem._open", "rank1.json")
@@ -87,7 +87,7 @@ def test_a_file_that_may_not_be_read(
 def test_folders_that_are_left_out(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder without read permission and a link to a folder are skipped with a message."""
+    """Folders without read permission and links to folders are skipped with a message."""
     shutil.copytree(folder, folder / "closed")
     (folder / "linked").symlink_to(folder)
     refuse(monkeypatch, "os.scandir", "closed")
@@ -122,7 +122,7 @@ def test_many_foreign_files_are_one_line(folder: Path, caplog: pytest.LogCapture
 
 
 def test_unreadable_ones_are_named_first(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A file that cannot be opened is listed before the files that are not traces."""
+    """Files that cannot be opened are listed before files that are not traces."""
     for number in range(50):
         (folder / f"settings{number:02}.json").write_text('{"a": 1}')
     (folder / "trace.json").symlink_to("gone.json")

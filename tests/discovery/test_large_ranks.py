@@ -1,4 +1,4 @@
-"""A rank number that is too large affects only its own file."""
+"""A trace with a rank number that is too large does not affect other traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.discovery.test_mixed_jobs import trace
 def test_a_stated_rank_beyond_its_type(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, rank: int
 ) -> None:
-    """If a trace states a rank that is too large, it is reported, and the other ranks are read."""
+    """A trace that states a rank that is too large is reported, and the other traces are read."""
     for number, stated in enumerate((0, rank)):
         (tmp_path / f"{number}.json").write_text(json.dumps(trace(stated)))
     assert [file.rank for file in discover(str(tmp_path))] == [0]
@@ -32,7 +32,7 @@ def test_a_given_rank_beyond_its_type(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("digits", ["2147483648", "20260101120000", "9" * 5000])
 def test_a_number_in_a_name_is_a_time(tmp_path: Path, digits: str) -> None:
-    """A number that is too large for a rank is not taken for one; ranks follow the name order."""
+    """A number in a file name that is too large for a rank is not considered to be one."""
     name = f"rank_{digits}"[:200] + ".json"
     (tmp_path / name).write_text(json.dumps(trace(None)))
     assert [(f.rank, f.rank_source) for f in discover(str(tmp_path))] == [(0, "order of names")]

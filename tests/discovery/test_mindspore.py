@@ -1,4 +1,4 @@
-"""MindSpore's cluster data: which files a rank consists of, and when they are read again."""
+"""MindSpore's cluster data, which has more than one file per rank, is ingested."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def job(tmp_path: Path) -> Path:
 
 
 def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
-    """All files of a rank are ingested: its steps, operators, links and summary figures."""
+    """All files of a rank are ingested, with its steps, operators, links and summary figures."""
     with hta_sql.ingest(job, tmp_path / "job.store") as store:
         assert store.ranks() == [0, 1]
         assert store.sql("SELECT world_size, event_count FROM ranks WHERE rank = 0").rows() == [
@@ -66,7 +66,7 @@ def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None:
-    """A change in any file of a rank is detected, and only that rank is read again."""
+    """If any file of a rank changes, this rank is read again, and no others."""
     store = tmp_path / "job.store"
     ingest_only(job, store)
     with hta_sql.ingest(job, store) as opened:
@@ -101,7 +101,7 @@ def test_it_stands_beside_traces(job: Path, tmp_path: Path) -> None:
 def test_other_files_of_the_profiler_are_named(
     job: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Other MindSpore files are skipped, and the warning lists the supported names."""
+    """Other MindSpore files are skipped with a warning that lists the supported names."""
     (job / "ascend_timeline_display_0.json").write_text("[]")
     (job / "framework_raw_0.csv").write_text("a,b\n")
     with caplog.at_level(logging.WARNING):
@@ -124,7 +124,7 @@ def test_other_files_of_the_profiler_are_named(
 def test_a_broken_file_costs_its_rank(
     job: Path, tmp_path: Path, name: str, content: str | bytes, says: str
 ) -> None:
-    """The error names the file and the cause, and the other rank is ingested."""
+    """A malformed file is named in the error with the cause, and the other rank is ingested."""
     (job / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(TraceError, match=says) as caught:
         hta_sql.ingest(job, tmp_path / "job.store")
@@ -151,7 +151,7 @@ def test_a_broken_cell_is_no_null(job: Path, tmp_path: Path, old: str, new: str,
 
 
 def test_two_of_a_kind_are_refused(job: Path, tmp_path: Path) -> None:
-    """Two files of the same kind for a rank are refused."""
+    """Two files of the same kind for one rank are refused."""
     shutil.copy(job / FILES[2], job / "ascend_cluster_analyse_model-parallel_1_2_0.csv")
     with pytest.raises(TraceError, match="another file of this kind"):
         hta_sql.ingest(job, tmp_path / "job.store")

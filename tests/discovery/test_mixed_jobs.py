@@ -1,4 +1,4 @@
-"""Traces of several jobs in one folder are refused, unless they are declared as one job."""
+"""Traces of different jobs in one folder are refused, unless they are declared as one job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def trace(rank: int | None, ts: float = 10, **stated: Any) -> dict[str, Any]:
-    """Return a trace with one kernel; most keywords become keys of distributedInfo."""
+    """Return a trace with one kernel; most keywords become keys of ``distributedInfo``."""
     top: dict[str, Any] = {
         key: stated.pop(key) for key in ("baseTimeNanoseconds", "trace_id") if key in stated
     }
@@ -119,7 +119,7 @@ SEVERAL = {
 def with_pid(
     pid: int, *traced: Any, groups: list[str] | None = None, **stated: Any
 ) -> dict[str, Any]:
-    """Return a trace whose process recorded an operator and states some process groups."""
+    """Return a trace with a process id and, optionally, process groups."""
     if groups:
         stated["pg_config"] = [{"pg_name": name, "ranks": [0, 1]} for name in groups]
     content = trace(*traced, **stated)
@@ -158,7 +158,7 @@ SEVERAL |= {
 
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_several_jobs_are_refused_with_their_list(ingest: Ingest, kind: str) -> None:
-    """The error names each job by its folder or files, and the options to use instead."""
+    """The error lists the jobs by folder or file, and suggests options."""
     traces, text = SEVERAL[kind]
     with pytest.raises(RankError, match=text) as refused:
         ingest(traces)
@@ -192,7 +192,7 @@ ONE = {
 
 @pytest.mark.parametrize("kind", ONE)
 def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
-    """Traces of one job may lack metadata, be several captures, or have roles or host folders."""
+    """Traces of one job may have no metadata, two captures, or separate folders."""
     for name, content in ONE[kind].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
@@ -200,7 +200,7 @@ def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> None:
-    """A rank that does not fit its world size is refused, and the error names the file."""
+    """A rank that exceeds its world size is refused with an error that names the file."""
     traces = {"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}
     with pytest.raises(RankError, match=r"world size of 2, so it has no rank 7: b\.json"):
         ingest(traces)
@@ -228,7 +228,7 @@ def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFix
 
 @pytest.mark.slow
 def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """If only some ranks have a base time, doctor reports that their clocks are unrelated."""
+    """If only some ranks have a base time, a finding says that their clocks are unrelated."""
     base = {"baseTimeNanoseconds": 1700000000000000000}
     with ingest({"a.json": trace(0, **base), "b.json": trace(1)}) as store:
         assert "clocks_mixed" in findings(store)
@@ -239,7 +239,7 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.slow
 def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """A capture that is stored under two rank names is reported."""
+    """A finding reports two ranks whose traces have the same capture id."""
     traces = {"rank0.json": trace(None, trace_id="AA"), "rank1.json": trace(None, trace_id="AA")}
     with ingest(traces) as store:
         assert "same_capture" in findings(store)
@@ -248,7 +248,7 @@ def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.slow
 def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Two files per rank become two runs in time order, whatever their names."""
+    """Two files per rank become two runs in time order, regardless of their names."""
     traces = {
         "a.json": trace(0, ts=5000, world_size=2),
         "b.json": trace(0, ts=10, world_size=2),
@@ -270,7 +270,7 @@ def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptur
 
 @pytest.mark.slow
 def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """A complete folder of one job causes no warning."""
+    """A folder with all traces of one job causes no warning."""
     healthy = {
         f"{rank}.json": trace(rank, world_size=3, backend="nccl", trace_id=f"T{rank}")
         for rank in range(3)
@@ -281,7 +281,7 @@ def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) 
 
 @pytest.mark.slow
 def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Files of a rank in different folders are listed by folder, and a remedy is suggested."""
+    """If a rank has files in different folders, warnings list them and suggest a command."""
     folders = {f"{job}/rank0.json": trace(0, ts=ts) for job, ts in (("A", 10), ("B", 5000))}
     ingest(folders).close()
     assert said(caplog, "Rank 0 has 2 files").endswith(": A/rank0.json, B/rank0.json.")
@@ -299,7 +299,7 @@ def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureF
 def test_one_job_says_nothing_of_folders(
     ingest: Ingest, caplog: pytest.LogCaptureFixture, traces: dict[str, dict[str, Any]]
 ) -> None:
-    """Two captures in one folder, or a folder per rank, cause no message about folders."""
+    """Two captures in one folder, or one folder per rank, cause no warning about folders."""
     ingest(traces).close()
     assert "several folders" not in caplog.text
 

@@ -1,4 +1,4 @@
-"""Files in other formats are refused, and the error names the format and a remedy."""
+"""Files in other formats are refused with an error that names the format."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_binary_files_are_refused_by_name(tmp_path: Path, content: bytes, looks_
 
 @pytest.mark.slow
 def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Other formats in a folder are reported, and files written by HTA or hta_sql are skipped."""
+    """In a folder, files in other formats and files that HTA or hta_sql wrote are skipped."""
     write(tmp_path, trace_of(0, 10.0), "rank0.json")
     write(tmp_path, FOREIGN["execution trace"][0], "rank1_et.json")
     write(tmp_path, trace_of(5, 10.0), "rank0_with_counters.json")
@@ -150,7 +150,7 @@ def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_store_is_no_folder_of_traces(tmp_path: Path) -> None:
-    """A store is recognized whatever its name, and is not read as a folder of traces."""
+    """A store is not read as a trace folder, whatever its name."""
     ingest_only(write(tmp_path, trace_of(0, 10.0)), tmp_path / "results")
     with pytest.raises(TraceNotFoundError, match="is a store"):
         hta_sql.ingest(tmp_path / "results", tmp_path / "job.store")

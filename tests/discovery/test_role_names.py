@@ -1,4 +1,4 @@
-"""Roles are read from file and folder names if these contain at least two roles."""
+"""Roles are inferred from file and folder names if there are at least two roles."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def found(folder: Path, roles: DiscoveredRoles | None = None) -> list[tuple[int,
 def test_two_roles_in_names_are_roles(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, pids: tuple[int | None, ...]
 ) -> None:
-    """Two roles in names are used in alphabetical order, and a message states their source."""
+    """If names contain two roles, ranks are numbered by role, and a message says so."""
     for role, pid in zip(("prefill", "decode"), pids, strict=True):
         write(tmp_path, f"{role}/0.json", pid)
     with caplog.at_level(logging.WARNING):
@@ -96,7 +96,7 @@ def test_two_roles_in_names_are_roles(
 
 
 def test_one_role_in_names_is_none(tmp_path: Path) -> None:
-    """A single role in names is ignored, because a folder ``ref`` may be a run to compare with."""
+    """A single role in names is ignored: ``ref`` may also be the name of a reference run."""
     write(tmp_path, "ref/0.json", 1)
     write(tmp_path, "new/0.json", 2)
     assert found(tmp_path) == [(0, None)]
@@ -112,7 +112,7 @@ def test_a_folder_above_all_traces_does_not_count(tmp_path: Path) -> None:
 def test_phases_of_one_process_are_no_roles(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Names that are phases of a single process do not define roles."""
+    """Names do not define roles if one process recorded all of the traces."""
     for number, name in enumerate(("prefill", "decode")):
         write(tmp_path, f"{name}/0.json", 7, note=number)
     with caplog.at_level(logging.WARNING):
@@ -124,7 +124,7 @@ def test_phases_of_one_process_are_no_roles(
 def test_what_a_trace_states_and_the_option_win_over_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A role in the trace or on the command line overrides the name, with a warning."""
+    """A role in the trace or on the command line overrides a role in the name."""
     write(tmp_path, "actor/0.json", 1, role="trainer")
     write(tmp_path, "rollout/0.json", 2)
     write(tmp_path, "reward/0.json", 3)

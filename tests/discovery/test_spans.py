@@ -1,4 +1,4 @@
-"""Several recordings of a process become separate runs of the same rank.
+"""Recordings that one process made one after the other become separate runs of the same rank.
 
 ``schedule(repeat=2)`` writes such recordings.
 """
@@ -29,7 +29,7 @@ def content(path: Path) -> dict[str, Any]:
 
 
 def of_rank(rank: int, path: Path, later_us: int = 0) -> dict[str, Any]:
-    """Return a recorded trace as that of a different rank, shifted by ``later_us``."""
+    """Return a recorded trace with a different rank, shifted by ``later_us``."""
     trace = content(path)
     events = [event | {"ts": event["ts"] + later_us} for event in trace["traceEvents"]]
     stated = {"rank": rank, "world_size": 2}
@@ -46,14 +46,14 @@ def write(folder: Path, traces: dict[str, dict[str, Any]]) -> Path:
 
 
 def placed(store: hta_sql.TraceStore) -> list[tuple[str, int, str]]:
-    """Return run, rank and file name of each trace."""
+    """Return the run, rank and file name of each trace."""
     rows = store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows()
     return [(run, rank, Path(source).name) for run, rank, source in rows]
 
 
 @pytest.mark.slow
 def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Each recording is a run with its original step numbers, and it loses no event.
+    """Each recording becomes a run with its original step numbers and all of its events.
 
     Operators are linked only within a recording.
     """
@@ -67,7 +67,7 @@ def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         counts = "SELECT run, count(*) FROM events GROUP BY ALL ORDER BY ALL"
         in_files = [len(content(path)["traceEvents"]) for path in RECORDED]
         assert [count for _, count in store.sql(counts).rows()] == in_files
-        # Both recordings number their arrows from 1.
+        # Both recordings number their flow events from 1.
         backward = "SELECT run, count(fwd_op_id) FROM cpu_ops WHERE fwd_op_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
         assert store.sql(backward).rows() == [("job", 6), ("job-capture2", 6)]
         # The time between the recordings is unknown, so no step includes it.
@@ -97,7 +97,7 @@ def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
-    """The query in docs/distributed.md adds up the recordings."""
+    """The query in docs/distributed.md sums the recordings."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     folder = tmp_path / "NAME"
     folder.mkdir()
@@ -111,7 +111,7 @@ def test_the_page_adds_them_up(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Files that the user named by step are one rank, because their process is the same."""
+    """Files that the user named by step belong to one rank if their process is the same."""
     traces = {
         f"trace_{number}.json": content(path) for number, path in zip((4, 8), RECORDED, strict=True)
     }
@@ -129,7 +129,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
-    """Two processes with the same PID are two ranks if they overlap in time or are on two hosts."""
+    """Traces with the same PID are two ranks if they overlap in time or come from two hosts."""
     first, second = map(content, RECORDED)
     if other == "at the same time":
         second = of_rank(1, RECORDED[0], later_us=100)
@@ -143,7 +143,7 @@ def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
 
 @pytest.mark.slow
 def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """If a rank has only one file, it belongs to the capture in which it was recorded."""
+    """If a rank has only one of two recordings, it is assigned to the capture at the same time."""
     one, other = RECORDED
     traces = {
         "a.json": of_rank(0, one),
@@ -162,7 +162,7 @@ def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCapture
 
 @pytest.mark.slow
 def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
-    """Without a base time, the n-th files of all ranks form a capture."""
+    """Without a base time, a capture consists of the n-th file of each rank."""
     one, other = RECORDED
     traces = {
         "a.json": of_rank(0, one),
@@ -182,7 +182,7 @@ def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Several files per rank cause a single warning for all ranks."""
+    """If each rank has two files, a single warning covers all ranks."""
     traces = {
         f"{rank}-{number}.json": of_rank(rank, path, later_us=rank)
         for rank in range(2)

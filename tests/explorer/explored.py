@@ -1,4 +1,4 @@
-"""Start the explorer with its command, as a user does."""
+"""Context manager that runs ``hta-sql explore`` in a subprocess."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 def explored(
     store: Path, *options: str, stderr: int = subprocess.DEVNULL
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start the explorer; yield its process and the URL that it prints, and stop it with Ctrl-C."""
+    """Start the explorer, yield its process and the URL that it prints, and stop it with SIGINT."""
     command = [sys.executable, "-m", "hta_sql", "explore", str(store), "--print", *options]
     with subprocess.Popen(  # noqa: S603 - our own program
         command, stdout=subprocess.PIPE, stderr=stderr, text=True

@@ -1,4 +1,4 @@
-"""The explorer shows the selected scope, and it works in a browser without a network."""
+"""The explorer shows the selected runs, ranks and steps, and works without a network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAITS = {0: "waits_0.json", 1: "waits_1.json"}
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest a job with three steps and two ranks that wait for each other."""
+    """Ingest a job of two ranks that wait for each other."""
     store = tmp_path_factory.mktemp("explorer") / "job.store"
     traces = {rank: str(TESTS / "traces" / name) for rank, name in WAITS.items()}
     ingest_only(traces, store, run="job", jobs=1)
@@ -51,7 +51,7 @@ def test_every_analysis_has_its_topic(store: hta_sql.TraceStore) -> None:
 
 
 def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
-    """Analyses use the selected run, ranks and steps, and an empty answer states the reason."""
+    """Analyses are restricted to the selected run, ranks and steps; empty results have a reason."""
     found = views.answer(store, "profiler_steps", "job", [1], [])
     assert isinstance(found, Result)
     assert {row["rank"] for row in found.records()} == {1}
@@ -63,7 +63,7 @@ def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
 
 
 def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, path: Path) -> None:
-    """A query that would do more than read the store returns an error message."""
+    """A query that does more than read the store returns an error message."""
     rows = views.asked(store, "SELECT count(*) AS n FROM range(20000)")
     assert isinstance(rows, Result)
     assert len(views.asked(store, "FROM range(20000)")) == views.ROWS
@@ -73,7 +73,7 @@ def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, pa
 
 @pytest.mark.parametrize("name", ["step_accounting", "cluster_overview", "gpu_kernels_by_name"])
 def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> None:
-    """Selecting a mark in a chart identifies it by columns that the result also has."""
+    """The selection of a chart uses columns that the result also has."""
     result = views.answer(store, name, "job", [], [])
     assert isinstance(result, Result)
     chart = views.chart_of(result)
@@ -83,7 +83,7 @@ def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> No
 
 
 def test_a_selection_leaves_its_rows() -> None:
-    """A selection keeps the rows that match it; other selections and columns are ignored."""
+    """A selection filters rows by its columns; unknown columns are ignored."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2]})
     chosen = {views.CHOSEN: {"rank": [1], "vlPoint": [2], "other": ["x"]}, "zoom": {"rank": [0, 0]}}
     assert views.selected(rows, chosen).index.tolist() == [1, 2]
@@ -94,7 +94,7 @@ def test_a_selection_leaves_its_rows() -> None:
     ("lane", "left"), [("1", [1, 2]), ("1 / 2", [2]), ("0 / 1", [0]), ("gemm", [1])]
 )
 def test_a_bar_is_chosen_by_what_names_it(lane: str, left: list[int]) -> None:
-    """A bar is identified by its rank, its rank and step, or its name."""
+    """A bar is identified by rank, by rank and step, or by name."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2], "name": ["add", "gemm", "add"]})
     chosen = {views.CHOSEN: {views.LANE: [lane]}}
     assert views.selected(rows, chosen).index.tolist() == left
@@ -123,7 +123,7 @@ def rows_shown(page: Browser) -> str:
 
 @pytest.mark.slow
 def test_the_page_ends_with_its_command(path: Path) -> None:
-    """The page's server exits when its command is terminated."""
+    """The explorer's server exits when the command is terminated."""
     with explored(path) as (process, url):
         port = urlsplit(url).port
         process.terminate()

@@ -42,7 +42,7 @@ ROUTES = (
 
 
 def foreign_origins(port: int) -> tuple[str, ...]:
-    """List origins other than the explorer's own, some of which resemble it."""
+    """List foreign origins, some of which resemble the explorer's own origin."""
     return (
         "null",
         "https://elsewhere.example",
@@ -55,7 +55,7 @@ def foreign_origins(port: int) -> tuple[str, ...]:
 
 
 class Server:
-    """A running explorer, as foreign pages and its own page reach it."""
+    """A running explorer, to which tests send requests from any origin."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -74,7 +74,7 @@ class Server:
     def handshake(
         self, host: str = "127.0.0.1", origin: str | None = None, token: str | None = None
     ) -> str:
-        """Open a websocket; return its first operation, or the status of a refusal."""
+        """Open a websocket; return its first operation, or the HTTP status if it is refused."""
         query = f"?session_id=s_{uuid.uuid4().hex}"
         query += f"&access_token={token}" if token is not None else ""
         headers = {} if origin is None else {"Origin": origin}
@@ -97,14 +97,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[Server]:
-    """Start the explorer; its token is read from the printed URL."""
+    """Start the explorer."""
     with explored(store) as (_, url):
         yield Server(url)
 
 
 @pytest.mark.slow
 def test_a_foreign_page_opens_no_websocket(server: Server) -> None:
-    """Websockets from a different origin or host name are refused, even with the token."""
+    """Websockets from a foreign origin or host name are refused, even with the token."""
     for origin in foreign_origins(server.port):
         assert server.handshake(origin=origin, token=server.token) == "403", origin
     for host in FOREIGN_HOSTS:
@@ -142,7 +142,7 @@ def test_a_foreign_page_gets_no_answer_over_http(server: Server) -> None:
 
 @pytest.mark.slow
 def test_http_needs_the_token(server: Server) -> None:
-    """The printed URL opens the page; without its token, the page redirects to the login."""
+    """The printed URL opens the page; without the token, requests are redirected or refused."""
     assert len(server.token) >= 32
     for token in ("", "?access_token=", "?access_token=wrong"):
         status, where = server.get(f"/{token}")

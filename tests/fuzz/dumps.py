@@ -1,6 +1,6 @@
-"""Corrupt Flight Recorder dumps at random: each dump is read or refused, and none runs code.
+"""Corrupt Flight Recorder dumps at random, and check that each is either read or refused.
 
-``python -m tests.fuzz.dumps SECONDS [SEED]``. The reader must return a value or raise
+Run as ``python -m tests.fuzz.dumps SECONDS [SEED]``. The reader must return a value or raise
 TraceFormatError. An audit hook ends the process if the reader imports a module, opens a file or
 starts a program.
 """
@@ -34,7 +34,7 @@ FORBIDDEN = (
 
 
 def seeds() -> list[bytes]:
-    """Return valid dumps in both formats, and the pickles in every protocol."""
+    """Return valid JSON and pickle dumps, and some of them in each pickle protocol."""
     recorded = [path.read_bytes() for path in sorted(RECORDED.glob("*/*"))]
     values = [pickle.loads(data) for data in recorded if data.startswith(b"\x80")]  # noqa: S301 - ours
     return recorded + [pickle.dumps(value, p) for value in values[:2] for p in range(2, 6)]
@@ -105,7 +105,7 @@ def main(seconds: float, seed: int) -> None:
     end = time.monotonic() + seconds
     for data in whole:
         read(data)
-    codecs.lookup("raw-unicode-escape")  # imported at its first use
+    codecs.lookup("raw-unicode-escape")  # otherwise imported at its first use
     forbid()
     while time.monotonic() < end:
         data = broken(rng.choice(whole), rng)

@@ -1,4 +1,4 @@
-"""Change single events at random: their keys, their values and their bytes."""
+"""Random changes to the keys, values and bytes of single events."""
 
 from __future__ import annotations
 

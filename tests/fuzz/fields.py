@@ -1,4 +1,4 @@
-"""Write events whose top-level fields, such as name, category or time, have odd values."""
+"""Random events with odd values in top-level fields such as name, category or time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from random import Random
 from tests.ingestion.small_trace import EVENTS, complete
 
 LONG_NAME_BYTES = 1 << 20
-"""Length of a long name, which is read in several pieces [bytes]."""
+"""Length of a long name, which is too long to be read in one piece [bytes]."""
 
 _FIELDS = (
     *("name", "name", "name", "name", "cat", "cat", "ph", "pid", "pid", "tid", "tid"),
     *("id", "id", "bp", "s", "ts", "dur"),
 )
-"""Fields to replace; the name is the most frequent, because every kind of event has one."""
+"""Fields to replace; the name is listed most often, because every kind of event has one."""
 
 _TEXTS = (
     *('""', '" "', '"\\ud83d"', '"\\udc00 low"', '"a\\u0000b"', '"\\u0000"', '"\\"\\\\\\/"'),
@@ -28,7 +28,7 @@ _OTHERS = ("true", "false", "[]", '[1, "a"]', "[null]", "{}", '{"name": "x"}', '
 
 
 def field_event(random: Random) -> bytes:
-    """Write an event of a random kind, with up to three odd, null or missing fields."""
+    """Return an event of a random kind, with up to three odd, null or missing fields."""
     fields = dict(random.choice(_kinds()))
     if "ts" in fields:
         fields["ts"] = str(1000 + random.randrange(120) / 4)
@@ -46,13 +46,13 @@ def field_event(random: Random) -> bytes:
 
 
 def field_trace(random: Random) -> bytes:
-    """Write a trace that consists of events with odd fields."""
+    """Return a trace that consists of events with odd fields."""
     events = b",\n".join(field_event(random) for _ in range(random.choice((3, 20, 60))))
     return b'{"schemaVersion": 1, "traceEvents": [' + events + b'], "traceName": "odd.json"}'
 
 
 def _value(random: Random) -> str | None:
-    """Return a field's value as JSON, or None to omit the field."""
+    """Return a random field value as JSON, or None to omit the field."""
     drawn = random.random()
     if drawn < 0.25:
         return "null"
@@ -65,7 +65,7 @@ def _value(random: Random) -> str | None:
 
 @cache
 def _kinds() -> list[dict[str, str]]:
-    """Return one event of every kind: field name ─▶ value as JSON."""
+    """Return one event of every kind, as a mapping of field names to JSON values."""
     more = [
         complete("gpu_user_annotation", "range", 7, 1010.0, 4.0) | {"pid": 0},
         complete("cpu_op", "MmBackward0", 8, 1004.0, 6.0, **{"Fwd thread id": 1}),

@@ -1,4 +1,4 @@
-"""Corrupt traces at random, as real files get corrupted, by changing bytes, tokens or events."""
+"""Random corruptions of bytes, tokens and events in traces, as they occur in real files."""
 
 from __future__ import annotations
 

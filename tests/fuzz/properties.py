@@ -19,17 +19,17 @@ from tests.ingestion.ways import Way, check_nothing_vanished, staged
 ANALYSES = 3
 """Number of analyses that :func:`check_ingests_agree` runs on both stores.
 
-Each analysis takes a tenth of the time of an ingest.
+One analysis takes a tenth of the time of an ingest.
 """
 
 INGEST_TIMED = {"kpi_trends"}
-"""Analyses that return the ingest time if a trace does not state its own time."""
+"""Analyses whose result has the ingest time if the trace has no base time."""
 
 
 def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> None:
-    """Check that no event vanishes and that the chunk and batch sizes do not change the result.
+    """Check that no event vanishes and that the settings of the reader do not change the result.
 
-    Any exception other than the library's own errors counts as a crash.
+    Any exception that the library does not define counts as a crash.
     """
     length = path.stat().st_size
     size = random.choice((1, 3, 16, 50, 100, 200, 333, 700, 1500, length // 2 + 1))
@@ -45,7 +45,7 @@ def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> No
 
 
 def check_walk(random: Random, text: bytes) -> None:
-    """Check that a truncated text is walked like the start of the whole text."""
+    """Check that the spans of a truncated text equal the first spans of the whole text."""
     whole = list(walk(text))
     assert all(a.end <= b.start for a, b in pairwise(whole))
     for _ in range(4):
@@ -61,8 +61,8 @@ def _closed(spans: list[Span]) -> list[Span]:
 def check_ingests_agree(random: Random, path: Path) -> None:
     """Check that both readers produce the same rows and the same analysis results.
 
-    Unlike a comparison of staged tables, this covers the statements that link events: call tree,
-    steps, launches and stacks.
+    Unlike a comparison of staged tables, this also covers the statements that compute the call
+    tree, steps, launches and stacks.
     """
     known = {analysis.base_name for analysis in load_library().newest()} - INGEST_TIMED
     names = random.sample(sorted(known), ANALYSES)
@@ -81,7 +81,7 @@ def _ingested(path: Path, reader: str, analyses: list[str]) -> dict[str, list[st
             return {"error": [str(error)]}
         with store:
             tables = {table.name: store.table(table.name) for table in store.library.tables}
-            # Files with equal values may differ in size by some bytes.
+            # Files with equal values may differ in size by a few bytes.
             tables["runs"] = store.sql("SELECT * EXCLUDE (ingested_at, size_bytes) FROM runs")
             results = tables | {name: store.run(name) for name in analyses}
             return {name: sorted(map(repr, result.rows())) for name, result in results.items()}

@@ -23,27 +23,27 @@ from tests.fuzz.properties import check_ingests_agree, check_walk, check_ways_ag
 from tests.ingestion.readers import check_readers_agree
 
 DEADLINE_S = 60
-"""CPU time after which an input of up to 64 KB counts as a hang."""
+"""CPU time [s] after which an input of up to 64 KB counts as a hang."""
 
 STANDSTILL_S = 600
-"""Wall-clock limit for an input, generous enough for a busy machine."""
+"""Wall-clock time limit for an input [s], generous enough for a busy machine."""
 
 EVENTS = 200
-"""Number of changed events per input for both readers.
+"""Number of changed events in an input on which both readers are compared.
 
 Most of the readers' time is spent in SQL statements.
 """
 
 READERS_SHARE = 0.3
-"""Probability that an ingested input is followed by a comparison of both readers."""
+"""Probability that both readers are compared after an input is ingested."""
 
 INGESTS_SHARE = 0.1
-"""Probability that both readers also ingest a trace with odd fields, for two seconds each."""
+"""Probability that both readers also ingest a trace with odd fields, which takes seconds."""
 
 WALKS = 30
-"""Number of inputs that are only walked for each input that is ingested.
+"""Number of inputs that are only scanned for each input that is ingested.
 
-Walking an input takes a hundredth of the time of ingesting it.
+Scanning an input takes a hundredth of the time of ingesting it.
 """
 
 FOUND = Path(".hta_sql") / "fuzz"

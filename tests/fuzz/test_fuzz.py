@@ -1,4 +1,4 @@
-"""Fuzz tests with a few fixed seeds; ``make fuzz`` runs for as long as requested."""
+"""Fuzz tests with a few fixed seeds; ``make fuzz`` runs more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.ingestion.readers import needs_native
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
-    """Walking a truncated text gives the same spans as walking the whole text."""
+    """The spans of a truncated text equal the first spans of the whole text."""
     random, wholes = Random(seed), seeds()
     for _ in range(100):
         check_walk(random, mutated(random, wholes))

@@ -1,4 +1,4 @@
-"""Build small traces from short descriptions."""
+"""Helpers that build small traces from short descriptions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THREAD = 5
 
 
 def host(name: str, ts: float, dur: float = 1, cat: str = "cpu_op", **args: Any) -> Event:
-    """Return a host event [µs]."""
+    """Return a host event, with times in µs."""
     place = {"pid": 1, "tid": THREAD, "ts": ts, "dur": dur}
     return {"ph": "X", "cat": cat, "name": name, **place, "args": args}
 
@@ -25,13 +25,13 @@ def host(name: str, ts: float, dur: float = 1, cat: str = "cpu_op", **args: Any)
 def device(
     name: str, ts: float, dur: float = 1, cat: str = "kernel", tid: int = 7, **args: Any
 ) -> Event:
-    """Return a device operation [µs], by default on stream 7."""
+    """Return a device operation, with times in µs, by default on stream 7."""
     place = {"pid": 0, "tid": tid, "ts": ts, "dur": dur}
     return {"ph": "X", "cat": cat, "name": name, **place, "args": {"stream": 7, **args}}
 
 
 def tree(starts: list[int], durations: list[int]) -> list[Event]:
-    """Return nested operators on one thread [µs]."""
+    """Return nested operators on one thread, with times in µs."""
     spans = zip(starts, durations, strict=True)
     return [host(f"op{n}", start, duration) for n, (start, duration) in enumerate(spans)]
 
@@ -44,9 +44,9 @@ def write(folder: Path, events: list[Event], **about: Any) -> Trace:
 
 
 def frame_of(trace: Trace, *, with_stacks: bool = False) -> pd.DataFrame:
-    """Return the frame of rank 0, in which the root of a thread is numbered -1.
+    """Return the frame of rank 0, in which the root of each thread is numbered -1.
 
-    HTA numbers that root with the negative thread ID.
+    HTA uses the negative thread id as the number of this root.
     """
     if with_stacks:
         CallGraph(trace)
@@ -56,7 +56,7 @@ def frame_of(trace: Trace, *, with_stacks: bool = False) -> pd.DataFrame:
 
 
 def overlapping(trace: Trace, table: str) -> list[int]:
-    """List the events in a table that partially overlap another event on their thread."""
+    """List the events in a table that partially overlap a different event on their thread."""
     query = (
         "SELECT t.event_id FROM query_table($table) AS t WHERE t.overlaps "
         "AND list_contains($runs, t.run) AND list_contains($ranks, t.rank)"

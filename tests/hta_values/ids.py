@@ -1,4 +1,4 @@
-"""Ids and subjects of the values that HTA's own tests expect. A: traces; C: small examples."""
+"""Ids of the values that HTA's tests expect, for traces (A) and for small examples (C)."""
 
 from __future__ import annotations
 

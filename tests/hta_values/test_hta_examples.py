@@ -1,4 +1,4 @@
-"""C1 to C19: values that HTA's own tests expect for small examples.
+"""Tests C1 to C19: values that HTA's tests expect for small examples.
 
 If our answer differs from HTA's, the docstring states HTA's answer and the reason.
 """
@@ -49,7 +49,7 @@ def test_c1_linked_events(reading: Reading) -> None:
 
 
 def test_c2_kernel_types(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The kernel type follows from the name. Host events have no type (HTA: OTHER)."""
+    """The kernel type is derived from the name. Host events have no type (in HTA, it is OTHER)."""
     store = ingest_trace(
         [
             host("cudaDeviceSynchronize", 0, cat="cuda_runtime"),
@@ -66,7 +66,7 @@ def test_c2_kernel_types(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_c3_kinds_of_copies(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The bandwidth series names a copy by its kind."""
+    """Copies are named by their kind in the bandwidth series."""
     names = ["Memcpy DtoH (Device)", "Memcpy HtoD (Pinned)", "Memset (Device)", "custom_dma_op"]
     store = ingest_trace(
         [device(name, ts, cat="gpu_memcpy", bytes=1) for ts, name in enumerate(names)]
@@ -78,9 +78,9 @@ def test_c3_kinds_of_copies(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_c4_streams_that_are_no_numbers(reading: Reading) -> None:
-    """A stream that is the string of a number is that number.
+    """A stream that is a string with a number is converted to this number.
 
-    If it is not a number, the stream is that of the lane, or -1.
+    If it is not a number, the lane is used as the stream, or -1 if the lane is not a number either.
     """
     events = [device("k", ts, stream=s) for ts, s in enumerate([1, "2", None, "abc"])]
     for event in events[2:]:
@@ -134,17 +134,17 @@ def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
 def test_c7_kinds_of_devices(
     reading: Reading, backend: str | None, call: str | None, kind: str
 ) -> None:
-    """The device kind follows from the backend, or else from the names of the runtime calls."""
+    """The device kind is derived from the backend, or else from the names of runtime calls."""
     events = [host(call, 0, cat="cuda_runtime") if call else host("op", 0)]
     about = {"backend": backend} if backend else {}
     assert reading(events, distributedInfo={"rank": 0, **about}).get_device_type() == kind
 
 
 def test_c8_call_stack(reading: Reading) -> None:
-    """Parents, depths and heights match HTA's, except for an event that overlaps partially.
+    """Parents, depths and heights match HTA, except for an event that partially overlaps another.
 
     The last event spans 16 to 19. It starts inside an event that ends at 18, so it is not nested in
-    that event: its parent is the event around both, and it is marked as overlapping. HTA nests it
+    that event. Its parent is the event around both, and it is marked as overlapping. HTA nests it
     (parent 7, depth 2, heights 3 and 2 for 6 and 7; Q58).
     """
     trace = reading(tree([0, 1, 3, 3, 7, 8, 10, 12, 16], [10, 5, 2, 1, 3, 1, 11, 6, 3]))
@@ -171,17 +171,17 @@ def test_c8_call_stack(reading: Reading) -> None:
 def test_c9_c10_c11_ties(
     reading: Reading, starts: list[int], durations: list[int], parents: list[int]
 ) -> None:
-    """If events start together, the longer one is the parent.
+    """If two events start at the same time, the longer one is the parent.
 
-    A zero-length event at the edge of an event is inside that event. Of two equal events, the
-    second is inside the first.
+    An event of zero length at the edge of an event is nested in that event. Of two equal events,
+    the second is nested in the first.
     """
     frame = frame_of(reading(tree(starts, durations)), with_stacks=True)
     assert frame["parent"].tolist() == parents
 
 
 def test_c12_kernels_of_an_operator(reading: Reading) -> None:
-    """The operator has two kernels of 7 µs in total, which span 5 to 15."""
+    """An operator with two kernels has their total time (7 µs) and their span (5 to 15 µs)."""
     events = [
         host("op", 0, 20),
         host("cudaLaunchKernel", 1, cat="cuda_runtime", correlation=1),
@@ -197,7 +197,7 @@ def test_c12_kernels_of_an_operator(reading: Reading) -> None:
 def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
     """Children that end after their parent keep their times (HTA trims them to 15, 10, 8, 6 and 5).
 
-    Events that end after one that started earlier are marked as overlapping: 4 to 14 and 6 to 26.
+    Two events are marked as overlapping: 4 to 14 and 6 to 26.
     """
     events: list[Event] = []
     spans = zip([0, 2, 4, 6, 7], [15, 10, 10, 20, 8], [None, 0, 1, 2, 2], strict=True)
@@ -214,7 +214,7 @@ def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
     [(1, {551}), ([1, 2, 3], {551, 552, 553}), (-1, set()), (5, set())],
 )
 def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> None:
-    """Iterations are numbered from 0, and -1 means outside any iteration."""
+    """The filter selects iterations by index, starting at 0."""
     frame = pd.DataFrame({"iteration": [-1, *range(550, 555)]})
     assert set(IterationIndexFilter(index)(frame)["iteration"]) == kept
     outside = frame.assign(iteration=-1)
@@ -222,7 +222,7 @@ def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> Non
 
 
 def test_c15_iterations(reading: Reading) -> None:
-    """Iterations are sorted and distinct, and events outside of steps add none."""
+    """Iterations are sorted and distinct, and events outside of steps have no iteration."""
     steps = [host(f"ProfilerStep#{n}", 10 * n, 10, cat="user_annotation") for n in (2, 1, 3)]
     trace = reading([*steps, host("op", 12), host("op", 13), host("before", 0)])
     assert trace.get_iterations() == [1, 2, 3]
@@ -252,7 +252,7 @@ def test_c18_rows_of_the_frame(reading: Reading, events: list[Event], kept: int)
 def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
     """Commands without a stream or launch cause no idle time and belong to the step they start in.
 
-    If a job has several steps, HTA uses the lane as the stream, which it calls deprecated.
+    HTA uses the lane as the stream if a job has more than one step, but considers this deprecated.
     """
     events = [
         *(host(f"ProfilerStep#{n}", 50 * n - 50, 50, cat="user_annotation") for n in (1, 2, 3)),
@@ -278,7 +278,7 @@ def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
 
 @pytest.fixture
 def reading(tmp_path: Path, request: pytest.FixtureRequest) -> Reading:
-    """Return a function that writes events to a trace and opens it: ``reading(events, **about)``.
+    """Return a function ``reading(events, **about)`` that writes a trace and opens it.
 
     The trace is closed after the test.
     """

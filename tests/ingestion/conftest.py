@@ -1,4 +1,4 @@
-"""Fixtures for ingestion tests: read given bytes as the trace of one rank."""
+"""Fixture for ingestion tests that reads bytes as the trace of one rank."""
 
 from __future__ import annotations
 

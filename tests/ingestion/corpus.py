@@ -1,7 +1,7 @@
-"""Faulty texts that replace one event in a trace, each with its expected result.
+"""Faulty JSON fragments that replace one event in a trace, each with its expected result.
 
-The expected result of every event in a faulty text is written by hand, not computed. The events
-before and after the text are valid and must always be stored.
+The expected result of every event in a fragment is written by hand, not computed. The events before
+and after the fragment are valid and must always be stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OTHER_END = b'], "traceName": "b.json"}'
 
 
 class Fate(NamedTuple):
-    """Expected result of one event: its name if stored, and its reason if quarantined."""
+    """Expected result of one event: the name if it is stored, the reason if it is quarantined."""
 
     is_kept: bool
     name: str | None = None
@@ -31,13 +31,13 @@ class Fate(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """Text that replaces one event, and the expected results of the events in it."""
+    """A fragment that replaces one event, and the expected results of the events in it."""
 
     name: str
     text: bytes
     fates: tuple[Fate, ...]
     is_other_at_the_end: bool = False
-    """Whether the fault also ends the event list if it is the last event."""
+    """Whether the results differ if the fault is the last event, because it ends the list."""
 
 
 def kept(name: str | None = "bad") -> Fate:

@@ -1,4 +1,4 @@
-"""Compare the compiled reader with the SQL statements, which define the correct result."""
+"""Comparison of the compiled reader with the SQL statements, which define the correct result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ needs_native = pytest.mark.skipif(
 _NUMBER = re.compile(r"-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|-0(?![0-9.])")
 
 ANY = 1 << 40
-"""Limit above the size of every trace in the tests."""
+"""Byte limit above the size of every trace in the tests."""
 
 Tables = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
 """Staged table ─▶ its column types and its rows."""
@@ -36,10 +36,10 @@ Tables = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
 def read(
     texts: Iterable[bytes], *, by_native: bool, most_held: int = 0
 ) -> tuple[Tables, dict[int, int]]:
-    """Read each text as a chunk; return the tables, and the event count of each natively read text.
+    """Read chunks; return the tables, and the event count of each chunk in the compiled reader.
 
-    A batch ends when the compiled reader holds enough data. A chunk that DuckDB refuses is not
-    salvaged.
+    A batch ends when the compiled reader has buffered enough data. Chunks that DuckDB
+    refuses are not salvaged.
     """
     chunks = (Chunk(n, 0, text, may_be_too_deep(text)) for n, text in enumerate(texts))
     batches: list[NativeBatch | None] = []
@@ -64,7 +64,7 @@ def read(
 
 
 def check_readers_agree(texts: list[bytes]) -> dict[int, int]:
-    """Assert that both readers agree; return the event count of each natively read text."""
+    """Assert that both readers agree; return the event count of each natively read chunk."""
     by_statements, _ = read(texts, by_native=False)
     read_natively: dict[int, int] = {}
     for most_held in (0, ANY):
@@ -86,7 +86,7 @@ def respells() -> bool:
 
 
 def _spelled(content: tuple[list[str], list[tuple[Any, ...]]]) -> list[object]:
-    """Return table content with a normalized spelling of numbers in strings."""
+    """Return the content of a table with a normalized spelling of the numbers in strings."""
     kinds, rows = content
     return [kinds, *([_plain(cell) for cell in row] for row in rows)]
 

@@ -1,4 +1,4 @@
-"""Ingest one file as one rank and inspect its tables."""
+"""Ingestion of one file as one rank, to inspect its tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Reading:
 
     @property
     def quarantine(self) -> list[dict[str, Any]]:
-        """Return the rows of quarantine: lost and repaired events."""
+        """Return the rows of ``quarantine``, which are lost and repaired events."""
         return self.tables.get("quarantine", [])
 
     @property
@@ -75,7 +75,7 @@ class Reading:
         assert self.kept | self.lost == set(range(self.result.event_count))
 
     def without_offsets(self) -> Tables:
-        """Return the tables without byte offsets in quarantine, as these may be a chunk's."""
+        """Return the tables without byte offsets in ``quarantine``, which may depend on chunks."""
         tables = dict(self.tables)
         if "quarantine" in tables:
             rows = [

@@ -24,7 +24,7 @@ TRAILER: dict[str, Any] = {"traceName": "small.json", "baseTimeNanoseconds": 172
 
 
 def complete(cat: str, name: str, tid: int, ts: float, dur: float, **args: Any) -> Event:
-    """Return a complete event of process 7."""
+    """Return a complete event (``ph: X``) of process 7."""
     return {
         "ph": "X",
         "cat": cat,
@@ -97,7 +97,7 @@ EVENTS: list[Event] = [
 
 
 def document(events: list[Event] | None = None, **options: Any) -> bytes:
-    """Return the trace as JSON bytes; options are passed to json.dumps."""
+    """Return the trace as JSON bytes; the options are passed to json.dumps."""
     events = EVENTS if events is None else events
     whole = {**HEADER, "traceEvents": events, **TRAILER}
     return json.dumps(whole, **options).encode()

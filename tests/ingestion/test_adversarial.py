@@ -1,4 +1,4 @@
-"""Corrupt input costs time and memory in proportion to its size."""
+"""The time to read corrupt input is linear in its size, and its size is limited."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PIECES = {
 
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 def test_time_is_linear(piece: bytes) -> None:
-    """128 KB of the worst input are read in seconds; a quadratic algorithm would take minutes."""
+    """128 KB of the worst input take seconds, while a quadratic algorithm would take minutes."""
     started = time.process_time()
     rescue(piece * ((128 << 10) // len(piece)))
     assert time.process_time() - started < 10
@@ -39,9 +39,9 @@ def test_time_is_linear(piece: bytes) -> None:
 
 @pytest.mark.slow
 def test_a_broken_event_in_every_chunk_costs_ten_times_at_most(tmp_path: Path) -> None:
-    """A broken event in every chunk makes reading at most ten times slower.
+    """A malformed event in every chunk makes reading at most ten times slower.
 
-    DuckDB refuses such a chunk, which is then walked, repaired and parsed again.
+    DuckDB refuses such a chunk, so the chunk is scanned, repaired and parsed again.
     """
     path, whole = tmp_path / "trace.json", event() + b",\n"
     seconds = []
@@ -57,7 +57,7 @@ def test_a_broken_event_in_every_chunk_costs_ten_times_at_most(tmp_path: Path) -
 
 
 def test_a_bomb_of_spaces_is_refused(tmp_path: Path) -> None:
-    """Input that unpacks to more than any real trace is refused, even in the middle of events."""
+    """A file that unpacks to more than a limit is refused, even in the middle of its events."""
     path = tmp_path / "trace.json"
     path.write_bytes(
         gzip.compress(b'{"traceEvents": [' + (event() + b",\n") * 9000 + b" " * (30 << 20), 9)

@@ -26,7 +26,7 @@ NAME = 3
 
 
 class Expected(NamedTuple):
-    """An expected row of quarantine; ``span`` is the byte offset and the text."""
+    """An expected row of ``quarantine``; ``span`` is the byte offset and the bytes of the event."""
 
     event_id: int
     is_lost: bool
@@ -45,13 +45,13 @@ FRAME = (b'{"schemaVersion": 1, "traceEvents": [', b'], "traceName": "a.json"}')
 
 
 def case_name(case: tuple[Fault, str, str]) -> str:
-    """Return a test case as its id: fault, position and container."""
+    """Return the id of a test case, made of its fault, position and container."""
     fault, place, container = case
     return f"{fault.name}-{place}-{container}"
 
 
 EVERYWHERE = [(fault, "everywhere", list(CONTAINERS)[n % 3]) for n, fault in enumerate(FAULTS)]
-"""Cases with a fault at all positions of one file; the containers take turns.
+"""Cases with a fault at all positions of one file, in alternating containers.
 
 The default test run reads half of these cases.
 """
@@ -65,7 +65,7 @@ OTHERS = [
 
 
 def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Expected]]:
-    """Place a fault among valid events; return the file, the stored names and the quarantine."""
+    """Place a fault among valid events; return the file, and the expected names and quarantine."""
     places = {"first": (0,), "middle": (3,), "last": (6,), "everywhere": (0, 3, 6)}[place]
     if fault.is_other_at_the_end:
         places = tuple(at for at in places if at < len(WHOLE)) or (1,)
@@ -75,7 +75,7 @@ def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Exp
     events = 0
     for slot in range(len(WHOLE) + 1):
         if slot in places:
-            # If the fault is a single event, its bytes are known.
+            # The bytes of the event are known if the fault is a single event.
             span = (len(data), fault.text) if len(fault.fates) == 1 else None
             data += fault.text + b", "
             for fate in fault.fates:
@@ -120,7 +120,7 @@ def check(folder: Path, fault: Fault, place: str, container: str) -> None:
     ],
 )
 def test_a_fault_costs_itself(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
-    """The fault has its expected result at every position, and all other events are stored."""
+    """A fault has its expected result at every position, and all other events are stored."""
     check(tmp_path, *case)
 
 

@@ -36,7 +36,7 @@ def test_text_that_breaks_off(cut: int, chunk_bytes: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize("container", ["gzip", "zstd"])
 @pytest.mark.parametrize("percent", [50, 75, 90, 99])
 def test_a_compressed_file_that_breaks_off(container: str, percent: int, tmp_path: Path) -> None:
-    """The part of a truncated file that can be unpacked is read in file order."""
+    """Everything that can be unpacked from a truncated file is read."""
     noise = random.Random(7)
     many = [event(name=json.dumps(f"{n} {noise.random()}")) for n in range(20_000)]
     data = HEAD + b", ".join(many) + b"]}"
@@ -46,7 +46,7 @@ def test_a_compressed_file_that_breaks_off(container: str, percent: int, tmp_pat
     outcome = staged(path, Way(is_deep=False))
     rows = rows_by_event(outcome)
     assert sorted(rows) == list(range(len(rows)))
-    # A zstd block of up to 128 KB may be lost at the cut; the file unpacks to 2 MB.
+    # At the cut, a zstd block of up to 128 KB of the 2 MB may be lost.
     assert len(rows) > len(many) * (percent - 15) / 100
     assert all(row[3].startswith(f"{event_id} ") for event_id, row in rows.items())
     assert "the compressed file breaks off" in str(outcome["quarantined"])

@@ -1,4 +1,4 @@
-"""Staged tables are recreated from their definition in the current database."""
+"""The definition of a staged table comes from the current database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hta_sql.library.sql_files import ingest_sql
 
 
 def test_a_definition_is_that_of_the_own_rank() -> None:
-    """The table definition is taken from the current database, not from an attached one."""
+    """A table of the same name in an attached database is ignored."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE staged_steps (own BIGINT)")
         con.execute("ATTACH ':memory:' AS another")

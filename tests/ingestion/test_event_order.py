@@ -1,4 +1,4 @@
-"""Both readers write every table, together with its links, in event order."""
+"""Both readers write every table and its links in event order."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ASCEND = Path(__file__).parent.parent / "traces" / "ascend_trace_view.json"
 
 
 def shuffled(count: int, *, odd: int) -> list[Event]:
-    """Return events for every table in random time order; every ``odd``-th one is not plain.
+    """Return events for every table in random time order; every ``odd``-th event is irregular.
 
-    Such an event has a thread id with a decimal point.
+    An irregular event has a thread id with a decimal point.
     """
     random = Random(5)
     events = []
@@ -62,7 +62,7 @@ def ids(rows: list[tuple[object, ...]]) -> list[int]:
 @needs_native
 @pytest.mark.parametrize("odd", [0, 1, 7, 40])
 def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
-    """Rows are in event order, although chunks that are not plain are parsed after their batch."""
+    """Rows are in event order, although irregular chunks are parsed after the rest of a batch."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(shuffled(400, odd=odd)))
     job = job_of(path, tmp_path / "tables")
@@ -79,7 +79,7 @@ def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
 def test_what_is_copied_beside_the_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: int
 ) -> None:
-    """With a spare core, rows are copied in a second thread, with the same result."""
+    """With two threads, rows are copied in a background thread, with the same result."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(shuffled(3000, odd=odd)))
     job = job_of(path, tmp_path / "tables")
@@ -99,7 +99,7 @@ def test_what_is_copied_beside_the_reading(
 
 
 def test_what_ascend_moves(tmp_path: Path) -> None:
-    """Ascend's device events are moved to their tables, even if a kernel follows them."""
+    """Device events of Ascend are moved to other tables, which stay in event order."""
     path = tmp_path / "trace.json"
     kernel = EVENTS[6] | {"ts": 1.0}
     events = json.loads(ASCEND.read_bytes())
@@ -111,7 +111,7 @@ def test_what_ascend_moves(tmp_path: Path) -> None:
 
 
 def test_tables_out_of_order_are_told() -> None:
-    """Tables that are not in event order are detected, even among many rows."""
+    """Tables that are not in event order are detected, even if only one of many rows is wrong."""
     with duckdb.connect(config={"threads": 4}) as con:
         for table in staged_tables.EXTRACTED:
             con.execute(
@@ -127,7 +127,7 @@ def test_tables_out_of_order_are_told() -> None:
 
 
 def test_links_of_another_event_are_refused() -> None:
-    """Joining tables by position fails if their event ids do not match."""
+    """``same_event`` raises an error if two event ids differ."""
     with duckdb.connect() as con:
         run(con, ingest_sql("ids", "same_event"))
         assert con.execute("SELECT same_event(7, 7)").fetchall() == [(7,)]
@@ -137,7 +137,7 @@ def test_links_of_another_event_are_refused() -> None:
 
 
 def test_what_a_task_raises_is_raised_at_the_next() -> None:
-    """If a background task fails, the next call to ``do`` or ``wait`` raises its exception."""
+    """The next call to ``do`` or ``wait`` raises the exception of a failed background task."""
 
     def fail(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("FROM nothing")

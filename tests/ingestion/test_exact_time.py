@@ -1,4 +1,4 @@
-"""Times are exact to the nanosecond, however far apart the events in a chunk are."""
+"""Times are exact to the nanosecond, even if the events in a chunk are far apart."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nanoseconds(microseconds: str) -> int:
 )
 @given(st.lists(MICROSECONDS, min_size=1, max_size=8))
 def test_times_of_one_chunk(tmp_path: Path, times: list[str]) -> None:
-    """Start and duration of each event equal the decimal numbers in the file."""
+    """The start and duration of each event equal the decimal numbers in the file."""
     durations = [time if nanoseconds(time) < 9 * 10**14 else "0.5" for time in reversed(times)]
     events = ",".join(
         f'{{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": {ts}, "dur": {dur}}}'

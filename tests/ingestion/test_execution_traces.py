@@ -1,4 +1,4 @@
-"""Execution traces: how they are read, when they are refused, and how nodes join events."""
+"""Execution traces are read, refused if they are invalid, and joined with trace events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def nodes() -> dict[str, Any]:
 
 
 def pair(folder: Path, trace: Path, observed: Path, rank: int = 0) -> TraceStore:
-    """Ingest a trace and an execution trace of the same rank from one folder."""
+    """Copy a trace and an execution trace of one rank into a folder, and ingest the folder."""
     folder.mkdir(exist_ok=True)
     for file, name in ((trace, f"rank{rank}"), (observed, f"rank{rank}_et")):
         shutil.copy(file, folder / (name + "".join(file.suffixes[-2:])))
@@ -46,7 +46,7 @@ def pair(folder: Path, trace: Path, observed: Path, rank: int = 0) -> TraceStore
 
 
 def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """An execution trace joins the trace of the same rank, which its file name states."""
+    """An execution trace joins the trace whose rank is in its file name."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(FILES / "trace.json", folder / "rank0.json")
@@ -59,7 +59,7 @@ def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -
 
 
 def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
-    """Nodes in the schema of PyTorch 2.0, which has no attributes list, give the same rows."""
+    """Nodes in the schema of PyTorch 2.0, which has no attribute list, give the same rows."""
     value = nodes()
     for node in value["nodes"]:
         node |= {item["name"]: item["value"] for item in node.pop("attrs")}
@@ -80,7 +80,7 @@ def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path: Path) -> None:
-    """If no node matches an event by id and name, the execution trace has a different numbering."""
+    """Nodes are not joined by id if none of them has the name of the event with its id."""
     trace = json.loads((FILES / "trace.json").read_text(encoding="utf-8"))
     for event in trace["traceEvents"][1:]:
         event["name"] = "aten::other"
@@ -138,7 +138,7 @@ def test_an_unchanged_execution_trace_is_not_read_again(tmp_path: Path) -> None:
 
 
 def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Redaction preserves operator names and figures, and removes user strings."""
+    """Redaction preserves operator names and figures, but removes strings of the user."""
     value = nodes()
     value["nodes"][8] |= {"name": "## secret model ##"}
     value["nodes"][8]["inputs"]["values"].append('{"pg_desc": "secret group"}')
@@ -172,7 +172,7 @@ CHAKRA = {
     ],
 )
 def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
-    """The error for a Chakra export says what to pass instead."""
+    """The error for a Chakra export says which file to pass instead."""
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TraceFormatError, match=r"Chakra.*ExecutionTraceObserver"):
@@ -190,7 +190,7 @@ def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
-    """In a pair of files recorded by PyTorch 2.13, every operator node joins an event."""
+    """In a pair of files recorded by PyTorch 2.13, every operator node is joined with an event."""
     observed = SHARED / "expected" / "torch_key_averages" / CONVNET / "execution_trace.json.gz"
     trace = SHARED / "traces" / "torch_cpu" / CONVNET / "trace.json.gz"
     with pair(tmp_path / "job", trace, observed) as store:
@@ -199,9 +199,9 @@ def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> None:
-    """All 928 nodes are joined by order, although 218 match the wrong event by id and name.
+    """All 928 nodes are joined by order, although ids and names would join 218 incorrectly.
 
-    All 201 nodes with a sequence number have the same number as their event.
+    All 201 nodes with a sequence number have the sequence number of their event.
     """
     with pair(
         tmp_path / "job", PARAM / "linear_kineto.json.gz", PARAM / "linear_et.json.gz"
@@ -217,7 +217,7 @@ def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
-    """Files of two different programs are not joined, although 581 nodes match events by chance."""
+    """Files of different programs are not joined, although 581 nodes match events by chance."""
     with pair(
         tmp_path / "job", PARAM / "resnet_kineto.json.gz", PARAM / "resnet_et.json.gz"
     ) as store:
@@ -228,7 +228,7 @@ def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of the file may end inside nodes, numbers and multi-byte characters."""
+    """A file is read correctly if its blocks end inside nodes, numbers or UTF-8 characters."""
     value = nodes()
     value["nodes"][4]["name"] = "ä" * 40
     value["nodes"].insert(3, 123456789)
@@ -244,7 +244,7 @@ def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A string without an end does not cause the rest of the file to be read."""
+    """An unterminated string does not cause the rest of the file to be read into memory."""
     monkeypatch.setattr(execution_trace, "BLOCK_BYTES", 64)
     monkeypatch.setattr(execution_trace, "MAX_NODE_CHARACTERS", 1000)
     path = tmp_path / "et.json"
@@ -259,9 +259,9 @@ def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
 
 
 def iterations(shift: int, other: str = "aten::relu") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a trace with three equal iterations and an execution trace of the second one.
+    """Return a trace with three identical iterations and an execution trace of the second one.
 
-    The ids in the execution trace do not match those in the trace.
+    The ids in the execution trace do not match the ids in the trace.
     """
     calls = ("aten::linear", "aten::t", "aten::addmm", other)
     events = [
@@ -293,7 +293,7 @@ def iterations(shift: int, other: str = "aten::relu") -> tuple[dict[str, Any], d
 def test_sequence_numbers_place_nodes_whose_ids_number_other_calls(
     shift: int, other: str, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Nodes with other ids are placed by autograd's sequence numbers, if an iteration matches."""
+    """If ids do not match, nodes are joined by sequence numbers of a matching iteration."""
     trace, observed = tmp_path / "trace.json", tmp_path / "et.json"
     for path, value in zip((trace, observed), iterations(shift, other), strict=True):
         path.write_text(json.dumps(value), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Memory snapshots of PyTorch: how they are read, when they are refused, and their figures."""
+"""PyTorch memory snapshots are read or refused, and their figures match those of other tools."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: P
 
 
 def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> None:
-    """Stacks that the pickle shares between events are read for each event."""
+    """A stack that events share in the pickle is stored once, and each event refers to it."""
     # In PyTorch's pickle, events of one call share a stack, and stacks share frames.
     frames = [{"name": "f", "filename": "a.py", "line": 1}]
     other = [*frames, {"name": "g", "filename": "a.py", "line": 2}]
@@ -105,7 +105,7 @@ def _ignore() -> SnapshotSink:
 def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A truncated snapshot is read up to its last complete event."""
+    """From a truncated snapshot, all complete events are read."""
     whole = pickle.dumps(snapshot(), 4)
     path = tmp_path / "snapshot.pickle"
     path.write_bytes(whole[: whole.index(b"external_annotations") - 2_000])
@@ -117,7 +117,7 @@ def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
 
 
 def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """A snapshot is assigned to a rank by its file name, and may be compressed."""
+    """A compressed snapshot is assigned to the rank in its file name."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(TRACES / "memory_of_training.json", folder / "rank1.json")
@@ -130,7 +130,7 @@ def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
 
 
 def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> None:
-    """Several snapshots of a rank, one per folder as in torchtitan, become separate runs."""
+    """Two snapshots of one rank in separate folders, as torchtitan writes them, become two runs."""
     for iteration in (1, 2):
         folder = tmp_path / "job" / f"iteration_{iteration}"
         folder.mkdir(parents=True)
@@ -151,7 +151,7 @@ def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
 
 
 def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Redaction preserves categories and sizes, and removes file, function and annotation names."""
+    """Redaction preserves categories and sizes but removes the names of files and functions."""
     value = snapshot()
     value["device_traces"][0][1]["user_metadata"] = "secret model"
     path = tmp_path / "snapshot.json"
@@ -178,7 +178,7 @@ def test_a_dump_and_a_trace_are_no_snapshots() -> None:
 
 def test_bytes_by_stack_are_those_of_torch_memory_viz(tmp_path: Path) -> None:
     """Requested bytes and rounding gaps by stack equal those of PyTorch's memory_viz."""
-    # Output of torch.cuda._memory_viz.memory in PyTorch 2.6, added up by stack.
+    # Output of torch.cuda._memory_viz.memory in PyTorch 2.6, summed by stack.
     expected = {
         ("active_allocated", "<gaps>"): 36,
         ("active_allocated", "<non-python>"): 1000,
@@ -212,10 +212,11 @@ def _by_stack(store: TraceStore) -> dict[tuple[str, str], int]:
 
 @pytest.mark.skipif(not MOSAIC.exists(), reason="needs ../shared/traces/mosaic_memory_snapshot")
 def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
-    """The figures for a snapshot from mosaic's tests equal those of mosaic and PyTorch."""
+    """The figures for a snapshot from Mosaic's tests equal Mosaic's and PyTorch's figures."""
     with ingested(MOSAIC, tmp_path / "store") as store:
         (summary,) = store.run("snapshot_summary").records()
-        # EXPECTED_MEM_PEAK in mosaic's test_cmds.py. Its static memory is that of the segments' blocks.
+        # EXPECTED_MEM_PEAK in Mosaic's test_cmds.py, which excludes memory allocated before
+        # recording.
         assert summary["recorded_peak_bytes"] == 2_255_398_132
         assert summary["peak_bytes"] == 2_255_398_132 + 8704
         assert summary["held_before_bytes"] == 8704
@@ -246,7 +247,7 @@ def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
 
 
 def test_stacks_that_events_share_across_batches_are_known_by_their_number(tmp_path: Path) -> None:
-    """Stacks that were first seen in an earlier batch keep their number in later batches."""
+    """A stack keeps its number in later batches."""
     frames = [{"name": f"f{number}", "filename": "a.py", "line": number} for number in range(9)]
     stacks = [frames[number:] for number in range(9)]
     events = [
@@ -266,7 +267,7 @@ def test_stacks_that_events_share_across_batches_are_known_by_their_number(tmp_p
 
 
 def test_the_engine_has_less_memory_next_to_the_reader_of_a_large_snapshot() -> None:
-    """DuckDB's memory limit is reduced by a sixteenth of the file, by at most one half."""
+    """DuckDB's memory limit is reduced by a sixteenth of the file size, but at most halved."""
     assert engine_memory("368MiB", 0) == "368MiB"
     assert engine_memory("368MiB", 1056 << 20) == f"{302 << 10}KiB"
     assert engine_memory("368MiB", 100 << 30) == f"{184 << 10}KiB"
@@ -292,7 +293,7 @@ def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
 
 
 def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path) -> None:
-    """A segment that was allocated after the out-of-memory error is not counted as reserved."""
+    """Memory reserved at an out-of-memory error excludes segments that were allocated later."""
     value = snapshot()
     segment = {**value["segments"][0], "address": 1 << 20, "total_size": 5000, "blocks": []}
     value["segments"].append(segment)
@@ -305,7 +306,7 @@ def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path)
 
 
 def test_layers_and_losses_have_categories(tmp_path: Path) -> None:
-    """Memory from torch.nn constructors is parameters; from torch.nn.functional, activations."""
+    """Stacks with torch.nn constructors mean parameters; with torch.nn.functional, activations."""
     torch = "/lib/python3/torch/nn"
     stacks = {
         256: [f"{torch}/modules/linear.py:__init__", "/job/model.py:__init__"],

@@ -26,7 +26,7 @@ NAME = os.fsdecode(b"rank\xff0.json")
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """Write two traces, one with a name that is not UTF-8; skip if the file system refuses it."""
+    """Write two traces, one of which has a name that is not UTF-8."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(TESTS / "traces" / "two_ranks_1.json", folder / "rank1.json")
@@ -39,7 +39,7 @@ def job(tmp_path: Path) -> Path:
 
 @given(name=st.binary(min_size=1).filter(lambda name: b"\0" not in name))
 def test_the_text_of_a_path_is_reversible(name: bytes) -> None:
-    """Any path can be stored as UTF-8 text and restored; a UTF-8 path is stored unchanged."""
+    """Any path can be stored as UTF-8 and restored, and UTF-8 paths are stored unchanged."""
     path = os.fsdecode(name)
     text = path_text(path)
     text.encode()
@@ -67,7 +67,7 @@ def test_a_rank_with_such_a_name_is_read_once(job: Path) -> None:
 
 @pytest.mark.slow
 def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Commands accept the trace by name, in its folder and from the store."""
+    """Commands accept a path that is not UTF-8, and a folder or store with such a path."""
     store = job.parent / "job.store"
     slice_ = job.parent / "slice.json"
     for command in (
@@ -91,7 +91,7 @@ def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str
 def test_a_damaged_rank_with_such_a_name_is_read_again(
     job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A damaged rank is repaired by reading its trace again."""
+    """A damaged rank is repaired even if the path of its trace is not UTF-8."""
     store = job.parent / "job.store"
     ingest_only(job, store)
     for file in read_manifest(store).entries[0].files.values():

@@ -1,4 +1,4 @@
-"""The compiled reader and the SQL statements read the same rows from every trace."""
+"""The compiled reader and the SQL statements read the same rows from each trace."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_small_traces() -> None:
 
 @needs_native
 def test_every_fault_of_the_corpus() -> None:
-    """The compiled reader leaves every chunk with a repair or a loss to the statements."""
+    """The compiled reader leaves all faults that need a repair to the SQL statements."""
     known = faults()
     read_natively = check_readers_agree([fault.text for fault in known])
     assert len(read_natively) > 20
@@ -70,7 +70,7 @@ def test_changed_events(seed: int) -> None:
 
 @needs_native
 def test_ids_go_on_behind_a_refused_chunk() -> None:
-    """Event ids continue after a refused chunk, whose event count is known only after parsing."""
+    """Event ids continue correctly after a chunk that the compiled reader refuses."""
     odd = event(pid="7.5")
     texts = [event() + b"," + event(), odd + b", " + odd, event(name='"last"')]
     tables, read_natively = read(texts, by_native=True)
@@ -83,7 +83,7 @@ def test_ids_go_on_behind_a_refused_chunk() -> None:
 
 @needs_native
 def test_a_refused_chunk_leaves_nothing_behind() -> None:
-    """A refused chunk leaves no partial rows, even if it ends within a byte of a bitmap."""
+    """A refused chunk leaves no partial rows, even if its rows end within a byte of a bitmap."""
     plain = [event(args='{"Seq": 1, "dtype": "a", "Input Dims": [[1]], "y": 2}'), event()]
     odd = event(args='{"External id": 5, "dtype": "half", "Input type": [1], "Seq": 1.5}')
     texts = [b",".join(plain * n + [odd] * (n % 3 == 2)) for n in range(1, 12)]
@@ -92,9 +92,9 @@ def test_a_refused_chunk_leaves_nothing_behind() -> None:
 
 @needs_native
 def test_of_arguments_with_one_name_the_first_counts() -> None:
-    """If an argument is repeated, the first one counts, and a null is one, too.
+    """If an argument is repeated, its first value is used, even if it is null.
 
-    The compiled reader leaves such events to the statements.
+    The compiled reader leaves such events to the SQL statements.
     """
     texts = [event(args='{"Seq": null, "Seq": 7}'), event(args='{"Seq": 7, "Seq": null}')]
     assert not check_readers_agree(texts)
@@ -102,7 +102,7 @@ def test_of_arguments_with_one_name_the_first_counts() -> None:
 
 @needs_native
 def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch ends when enough rows are held, and the result does not depend on its size."""
+    """A batch ends when enough rows are buffered, and the result does not depend on its size."""
     path = tmp_path / "trace.json"
     texts = [event(args='{"x": 1}'), event(pid="7.5"), event(name='"c"')] * 4
     path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
@@ -115,7 +115,7 @@ def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.Mo
 @needs_native
 @pytest.mark.parametrize("most_held", [0, 500, ANY])
 def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_path: Path) -> None:
-    """Rows are copied if memory is short, an event is not plain, or Ascend events must be moved."""
+    """The result is the same whether rows are copied into the engine or read in place."""
     plain = [event(name=f'"{n}"') for n in range(100)]
     named = (
         b'{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 1, '
@@ -130,7 +130,7 @@ def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_pa
 
 @needs_native
 def test_what_grows_beyond_its_text_is_refused() -> None:
-    """A counter whose rows would exceed the size of its text is refused."""
+    """The compiled reader refuses a counter whose rows would be much larger than its JSON."""
     long = b'"' + b"n" * (5 << 20) + b'"'
     series = b", ".join(b'"%d": %d' % (n, n) for n in range(64))
     text = b'{"ph": "C", "ts": 1, "name": %s, "args": {%s}}' % (long, series)
@@ -141,7 +141,7 @@ def test_what_grows_beyond_its_text_is_refused() -> None:
 
 
 def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled reader can be disabled by an environment variable, or be missing."""
+    """SQL statements are used if the compiled reader is disabled or missing."""
     monkeypatch.setenv(compiled.SWITCH, "0")
     assert compiled.reader_at_work() == "SQL"
     assert native_batch() is None
@@ -153,7 +153,7 @@ def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_native
 def test_one_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiled reader of another version is not used, because its memory layout may differ."""
+    """A compiled reader of a different version is not used: its memory layout may differ."""
     assert compiled.load.__wrapped__()
     monkeypatch.setattr(compiled, "VERSION", compiled.VERSION + 1)
     assert compiled.load.__wrapped__() is None
@@ -192,7 +192,7 @@ def test_what_builds_the_call_tree_is_chosen(monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_native
 def test_columns_of_another_type_are_refused() -> None:
-    """The compiled call tree refuses columns of the wrong type, because it reads them in place."""
+    """The compiled call tree builder refuses columns of the wrong type."""
     columns_of = {
         "thread": pa.int64(),
         "ts": pa.int64(),

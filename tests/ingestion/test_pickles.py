@@ -1,4 +1,4 @@
-"""The pickle reader builds plain values only, and refuses everything else without executing it."""
+"""The pickle reader builds only plain values, and refuses anything else without executing it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUE = {
 
 
 class RunsACommand:
-    """An object whose pickle calls os.system."""
+    """Class whose pickled instances call os.system when they are loaded."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class RunsACommand:
 
 
 class HasState:
-    """An object of a user-defined class."""
+    """User-defined class with state."""
 
     def __init__(self) -> None:
         self.text = "state"
@@ -43,19 +43,19 @@ class HasState:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_plain_values_are_what_was_pickled(protocol: int) -> None:
-    """Plain values are read as they were pickled, for every protocol."""
+    """Plain values are restored from every pickle protocol."""
     assert read_pickle(pickle.dumps(VALUE, protocol), "dump").value == VALUE
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*/nccl_trace_rank_*")), ids=str)
 def test_recorded_dumps_are_read_as_python_reads_them(path: Path) -> None:
-    """Dumps that PyTorch wrote are read as Python's pickle module reads them."""
+    """For dumps that PyTorch wrote, the result equals that of Python's pickle module."""
     assert read_pickle(path.read_bytes(), "dump").value == pickle.loads(path.read_bytes())  # noqa: S301 - ours
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, protocol: int) -> None:
-    """A pickle that calls a function is refused with the function's name, without calling it."""
+    """A pickle that calls a function is refused with the function's name, and nothing is called."""
     data = pickle.dumps({"entries": [RunsACommand(tmp_path / "ran")]}, protocol)
     with pytest.raises(
         TraceFormatError, match=r"GLOBAL \('posix\.system'\).*Nothing in the file was executed"
@@ -66,7 +66,7 @@ def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, proto
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_object_of_a_class_is_refused(protocol: int) -> None:
-    """A pickled object of a class is refused."""
+    """A pickled instance of a class is refused."""
     with pytest.raises(TraceFormatError, match=r"GLOBAL \('"):
         read_pickle(pickle.dumps(HasState(), protocol), "dump")
 
@@ -95,7 +95,7 @@ def test_an_object_of_a_class_is_refused(protocol: int) -> None:
 def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     data: bytes, name: str
 ) -> None:
-    """An opcode for anything but plain values is refused with its name and byte offset."""
+    """An opcode that is not needed for plain values is refused with its name and byte offset."""
     with pytest.raises(TraceFormatError) as refused:
         read_pickle(data, "dump")
     assert f"opcode {name} at byte" in str(refused.value)
@@ -116,7 +116,7 @@ def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     ],
 )
 def test_damaged_pickles_are_refused_with_their_path(data: bytes) -> None:
-    """A damaged pickle is refused with its path, and raises no other error."""
+    """The error for a damaged pickle has its path and a byte offset."""
     with pytest.raises(TraceFormatError, match="'dump' is a damaged pickle: invalid data at byte "):
         read_pickle(data, "dump")
 

@@ -1,4 +1,4 @@
-"""The rows do not depend on how a trace is formatted or read."""
+"""The rows do not depend on how a trace is formatted, or on how it is read."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ ANY_EVENT = st.fixed_dictionaries(
 
 
 def written(order: list[int], *, is_first: bool, style: dict[str, Any]) -> bytes:
-    """Return the trace in a style, with the events before or after the metadata."""
+    """Return the trace as JSON in a given style, with the events before or after the metadata."""
     ordered = [
         dict(sorted(event.items(), key=lambda item: order[len(item[0]) % len(order)]))
         for event in EVENTS
@@ -88,7 +88,7 @@ def written(order: list[int], *, is_first: bool, style: dict[str, Any]) -> bytes
 def test_style_and_way_change_nothing(
     tmp_path: Path, order: list[int], style: dict[str, Any], way: Way, *, is_first: bool
 ) -> None:
-    """White space, escapes, key order, chunks, batches, threads and memory limit have no effect."""
+    """Neither the JSON style nor any setting for reading the file changes the rows."""
     path = tmp_path / "trace.json"
     path.write_bytes(json.dumps({**HEADER, "traceEvents": EVENTS, **TRAILER}).encode())
     plain = staged(path, Way())
@@ -105,7 +105,7 @@ def test_style_and_way_change_nothing(
 def test_any_values_are_read_alike_in_every_way(
     tmp_path: Path, events: list[Any], style: dict[str, Any], way: Way
 ) -> None:
-    """Any values in event fields are read identically, however the file is cut."""
+    """Events with arbitrary values are read identically with all settings."""
     path = tmp_path / "trace.json"
     path.write_bytes(json.dumps({**HEADER, "traceEvents": events, **TRAILER}, **style).encode())
     plain = staged(path, Way())

@@ -1,4 +1,4 @@
-"""Roles that the user passes to an ingest: every process gets a distinct rank in the run.
+"""With role options, every process gets a distinct rank in the run.
 
 This holds even if every role numbers its ranks from 0.
 """
@@ -23,7 +23,7 @@ RANKS = "SELECT rank, role, role_rank, source FROM ranks ORDER BY rank"
 
 
 def write(path: Path, rank: int, size: int, **info: Any) -> None:
-    """Write a trace with an operator, a collective of all ranks in its world, and a send."""
+    """Write a trace with an operator, a collective of all ranks in its world and a send."""
     group = {
         "Collective name": "allreduce",
         "Process Group Name": "0",
@@ -51,7 +51,7 @@ def worlds(tmp_path: Path) -> Path:
 
 
 def ranks_of(store: hta_sql.TraceStore) -> list[tuple[Any, ...]]:
-    """Return rank, role, rank within the role and folder name of each rank."""
+    """Return the rank, role, rank within the role and folder name of each trace."""
     rows = store.sql(RANKS).rows()
     return [(*row[:3], Path(row[3]).parent.name) for row in rows]
 
@@ -65,7 +65,7 @@ PLACED = [
 
 
 def roles(folder: Path) -> dict[str, str]:
-    """Return role ─▶ folder, in an order other than that of the names."""
+    """Return a folder for each role, with the roles not in alphabetical order."""
     return {role: str(folder / "job" / f"engine_{role}") for role in ("prefill", "decode")}
 
 
@@ -73,7 +73,7 @@ def roles(folder: Path) -> dict[str, str]:
 def test_roles_that_count_from_0_have_ranks_of_their_own(
     worlds: Path, caplog: pytest.LogCaptureFixture, *, listed: bool
 ) -> None:
-    """Ranks follow the order of the role options, and a message says so."""
+    """Ranks are numbered in the order of the role options, which a warning states."""
     job = worlds / "job"
     traces = sorted(map(str, job.rglob("*.json"))) if listed else str(job)
     with (
@@ -90,9 +90,9 @@ def test_roles_that_count_from_0_have_ranks_of_their_own(
 
 
 def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None:
-    """Recorded ranks in groups and partners become ranks of the run.
+    """Ranks recorded in process groups and sends are translated to ranks of the run.
 
-    Collectives of different roles therefore never match.
+    Collectives of different roles are therefore never matched.
     """
     with hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)) as store:
         groups = store.sql(
@@ -113,7 +113,7 @@ def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None
 
 
 def test_ranks_of_roles_stay_if_a_role_is_added_or_read_again(worlds: Path) -> None:
-    """Existing ranks are stable: a role that is added later gets the next ranks."""
+    """Ranks do not change if a role is ingested again or a new role is added."""
     given = roles(worlds)
     with hta_sql.ingest(given["prefill"], worlds / "s", run="job", role="prefill"):
         pass
@@ -133,7 +133,7 @@ def test_ranks_of_roles_stay_if_a_role_is_added_or_read_again(worlds: Path) -> N
 
 
 def test_a_missing_rank_of_a_role_keeps_its_place(worlds: Path) -> None:
-    """If a role lacks a rank, its number stays free, so that the trace can be added later."""
+    """If a rank of a role is missing, its number is reserved for a later ingest."""
     lost = worlds / "job" / "engine_prefill" / "rank1.json"
     text = lost.read_text(encoding="utf-8")
     lost.unlink()
@@ -145,7 +145,7 @@ def test_a_missing_rank_of_a_role_keeps_its_place(worlds: Path) -> None:
 
 
 def test_ranks_that_do_not_collide_stay(tmp_path: Path) -> None:
-    """Roles in one world keep its ranks, and are also numbered from 0 within each role."""
+    """If all ranks are distinct, roles do not renumber them."""
     for rank in range(4):
         write(tmp_path / "job" / f"rank{rank}.json", rank, 4)
     given = {
@@ -171,7 +171,7 @@ def test_a_role_of_a_store_that_takes_ranks_of_another_is_refused(tmp_path: Path
 def test_the_option_wins_over_the_trace_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The role option overrides the role that a trace states, with a warning."""
+    """The role option overrides the role in a trace and logs a warning."""
     write(tmp_path / "a.json", 0, 1, role="actor")
     with caplog.at_level(logging.WARNING):
         store = hta_sql.ingest(tmp_path / "a.json", tmp_path / "s", role="trainer")
@@ -181,7 +181,7 @@ def test_the_option_wins_over_the_trace_with_a_warning(
 
 
 def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> None:
-    """Traces that state no rank are numbered by role, whether ingested together or not."""
+    """Traces without a rank are numbered by role, even if roles are ingested separately."""
     for role in ("a", "b"):
         for name in ("x", "y"):
             path = tmp_path / "job" / role / f"{name}.json"
@@ -198,7 +198,7 @@ def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> 
 
 
 def test_dumps_have_the_ranks_of_their_role(worlds: Path) -> None:
-    """Flight Recorder dumps, and the groups in them, get the ranks of their role."""
+    """Flight Recorder dumps and their process groups get the ranks of their role."""
     for role, folder in roles(worlds).items():
         for rank in range(2):
             dump = {
@@ -244,7 +244,7 @@ def test_the_command_takes_roles(worlds: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
-    """A role that matches no trace is refused, and so is an invalid role name."""
+    """A role that matches no trace and an invalid role name are refused."""
     with pytest.raises(TraceNotFoundError, match="Role trainer: none of the traces is at or below"):
         hta_sql.ingest(worlds / "job", worlds / "s", role={"trainer": str(worlds / "other")})
     with pytest.raises(ParameterError, match="Role 'a,b'"):
@@ -268,7 +268,7 @@ def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
 
 
 def test_a_redacted_copy_keeps_the_ranks_of_roles(worlds: Path) -> None:
-    """A redacted copy has the same ranks but no role names of the user."""
+    """A redacted copy has the same ranks, but not the user's role names."""
     hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)).close()
     copy = str(worlds / "copy.duckdb")
     assert main(["export", str(worlds / "s"), "-o", copy, "--redact"]) == 0

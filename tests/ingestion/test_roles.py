@@ -1,4 +1,4 @@
-"""Roles of processes that traces state in their distributedInfo."""
+"""Roles that traces state in their ``distributedInfo``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVENT = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts
 
 
 def roles(folder: Path, infos: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Ingest a trace for each rank and return the role columns of the table ranks."""
+    """Ingest one trace per rank and return the role columns of ``ranks``."""
     for rank, info in enumerate(infos):
         content = {"distributedInfo": {"rank": rank, **info}, "traceEvents": [EVENT]}
         (folder / f"rank{rank}.json").write_text(json.dumps(content), encoding="utf-8")
@@ -25,7 +25,7 @@ def roles(folder: Path, infos: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def test_roles_that_traces_state_are_columns_of_ranks(tmp_path: Path) -> None:
-    """The stated role and the rank within the role become columns of ranks."""
+    """The role and the rank within the role become columns of ``ranks``."""
     stated = [
         {"role": "trainer", "role_rank": 0},
         {"role": "trainer", "role_rank": 1},

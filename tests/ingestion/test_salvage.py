@@ -1,4 +1,4 @@
-"""One bad event costs one event: it is repaired, or lost and quarantined."""
+"""A malformed event affects no other events: it is repaired, or lost and quarantined."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 1, "tid": 1, "
     ],
 )
 def test_known_faults_are_repaired(text: bytes, kept: str) -> None:
-    """Errors that profilers make in practice are repaired and reported."""
+    """Errors that are known from real profilers are repaired and reported."""
     (span,) = rescue(text)
     assert span.text is not None
     assert span.text.decode() == kept
@@ -33,13 +33,13 @@ def test_known_faults_are_repaired(text: bytes, kept: str) -> None:
 
 
 def test_what_cannot_be_repaired_is_lost_alone() -> None:
-    """Events next to one that cannot be repaired are stored unchanged."""
+    """If an event cannot be repaired, the events around it are not affected."""
     spans = list(rescue(GOOD + b', {"ph":"X","args":{"a":1}, ' + GOOD + b", garbage, " + GOOD))
     assert [span.text for span in spans] == [GOOD, None, GOOD, None, GOOD]
 
 
 def test_a_broken_event_costs_one_event(tmp_path: Path) -> None:
-    """The intact events become rows, and the bad bytes are quarantined with their offset."""
+    """Intact events become rows, and a malformed event is quarantined with its byte offset."""
     broken = b'{"ph": "X", "name": oops}'
     trace = tmp_path / "trace.json"
     trace.write_bytes(b'{"traceEvents": [' + b", ".join([GOOD, broken, GOOD]) + b"]}")
@@ -53,7 +53,7 @@ def test_a_broken_event_costs_one_event(tmp_path: Path) -> None:
 
 
 def test_strict_refuses(tmp_path: Path) -> None:
-    """With ``strict``, a fault refuses the trace and the error states its offset."""
+    """With ``strict``, a trace with a malformed event is refused, and the error has its offset."""
     trace = tmp_path / "trace.json"
     trace.write_bytes(b'{"traceEvents": [' + GOOD + b', {"ph": oops}]}')
     with pytest.raises(hta_sql.TraceError, match="at byte"):

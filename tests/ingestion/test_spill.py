@@ -1,4 +1,4 @@
-"""Data above the memory limit spills to a temporary folder that is deleted afterwards."""
+"""Data that exceeds the memory limit is spilled to a temporary folder, which is then deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.synthetic.sizing import spec_for_events
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
-    """Write a trace that exceeds the memory limit of its job, and run in an empty folder."""
+    """Write a trace that exceeds its job's memory limit, and change to an empty folder."""
     spec = replace(spec_for_events(60_000, JobSpec(ranks=1)), gzip=False)
     (trace,) = write_job(tmp_path / "traces", spec).files
     for name in ("temporary", "current"):
@@ -29,7 +29,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
 
 @pytest.mark.slow
 def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data spills to the temporary folder while tables are written, and is deleted afterwards."""
+    """While tables are written, data is spilled to the temporary folder, which is then deleted."""
     spilled: list[Path] = []
 
     def looking(*given: object) -> object:

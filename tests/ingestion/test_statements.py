@@ -1,4 +1,4 @@
-"""Statements are parsed once per process, with the same results as parsing them each time."""
+"""SQL statements are parsed once per process, without an effect on their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hta_sql.library.sql_files import ingest_sql, sql_root
 
 
 def test_each_run_is_one_of_its_own() -> None:
-    """Each run of a statement uses its own values and connection and the current tables."""
+    """A parsed statement can run with different values, connections and tables."""
     ask = "SELECT t.a + $more FROM t"
     for more in (1, 2):
         with duckdb.connect() as con:
@@ -23,7 +23,7 @@ def test_each_run_is_one_of_its_own() -> None:
 
 
 def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old statements are evicted, because user rules create more in a long-lived process."""
+    """The number of cached statements is limited."""
     monkeypatch.setattr(statements, "_parsed", {})
     monkeypatch.setattr(statements, "_MOST", 3)
     with duckdb.connect() as con:
@@ -32,11 +32,11 @@ def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SMALL_LINES = 5
-"""Maximum code lines of a statement in sql/ingest that must share a file with related ones."""
+"""Maximum number of code lines of a file in sql/ingest that is considered too small."""
 
 
 def test_small_ingest_statements_share_a_file() -> None:
-    """Statements of a few lines are in the file of those that use them."""
+    """A statement of a few lines shares a file with related statements."""
     folder = sql_root() / "ingest"
     small = {
         path.relative_to(folder).as_posix()

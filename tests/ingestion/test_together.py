@@ -1,4 +1,4 @@
-"""Small traces that are ingested together have the same rows as when ingested separately."""
+"""Small traces have the same rows whether they are ingested together or separately."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def jobs_of(names: tuple[str, ...], folder: Path) -> list[RankJob]:
 
 
 def tables_of(result: object) -> Tables:
-    """Return the rows of an ingested rank by table, in file order."""
+    """Return the rows of each table of an ingested rank, in file order."""
     assert isinstance(result, RankResult)
     tables: Tables = {}
     with duckdb.connect() as con:
@@ -63,7 +63,7 @@ def facts(result: object) -> RankResult:
 def test_each_has_the_rows_that_it_has_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trace has the same rows as if ingested separately, even if two traces have equal ids."""
+    """Each trace has the same rows as if ingested separately, even if one is ingested twice."""
     jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
     alone = list(map(ingest_rank, jobs))
     # No trace may be ingested separately.
@@ -74,7 +74,7 @@ def test_each_has_the_rows_that_it_has_alone(
 
 
 def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
-    """A trace that is not plain is ingested separately, and a file that is no trace fails alone."""
+    """Irregular traces and files that are not traces do not affect other traces in a batch."""
     no_trace = tmp_path / "no_trace.json"
     no_trace.write_text("nonsense", encoding="utf-8")
     jobs = jobs_of((ODD[0], PLAIN[0], ODD[1], PLAIN[1], ODD[2]), tmp_path)
@@ -97,7 +97,7 @@ def test_more_text_than_their_sizes_promised(
 
 
 def test_batches() -> None:
-    """There are as few batches as memory allows, but enough for each worker."""
+    """Small traces are read in as few batches as possible, but each worker gets one."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]
@@ -108,14 +108,14 @@ def test_batches() -> None:
 
 
 def test_batches_of_many_ranks() -> None:
-    """Batches are limited to 100 ranks, because an interruption loses the ranks of its batch."""
+    """Batches have at most 100 ranks, because an interruption loses the current batch."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     batches = in_batches([replace(job, rank=rank) for rank in range(300)], workers=1, threads=1)
     assert [len(batch) for batch in batches] == [100, 100, 100]
 
 
 def test_batches_of_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches are limited in bytes, and a single batch gets all threads."""
+    """The size of a batch is limited, and a single batch gets all threads."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     jobs = [replace(job, rank=rank) for rank in range(6)]
     (only,) = in_batches(jobs, workers=2, threads=1)
@@ -143,7 +143,7 @@ def test_who_reads(cores: int, megabytes: list[int], jobs: int | None, who: str)
 
 
 def test_the_limit_is_that_of_the_process() -> None:
-    """Python needs part of the memory limit, so DuckDB gets the rest, or half of a small limit."""
+    """DuckDB gets the memory limit minus Python's share, but at least half of it."""
     shares = {"1GiB": "811008KiB", "600MiB": "376832KiB", "300MiB": "153600KiB", "1GB": "738994KiB"}
     for limit, share in shares.items():
         assert plan_workers({"rank0.json": 1}, None, engine_share(limit)).memory_limit == share

@@ -1,4 +1,4 @@
-"""Only an event above the length limit is quarantined, and memory stays bounded."""
+"""An event above the length limit is quarantined, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT = ["good 0", "good 1", "good 2", "good 3"]
 
 
 def padded(before: bytes, piece: bytes, behind: bytes, length: int = 3 * LIMIT) -> bytes:
-    """Repeat a piece until the text has a given length."""
+    """Repeat a piece between a prefix and a suffix up to a given total length."""
     return before + piece * ((length - len(before + behind)) // len(piece)) + behind
 
 
@@ -101,7 +101,7 @@ def read_in_some_ways(path: Path) -> Outcome:
 @pytest.mark.usefixtures("_short_events")
 @pytest.mark.parametrize("length", [LIMIT - 1, LIMIT, LIMIT + 1])
 def test_the_limit_is_exact(length: int, tmp_path: Path) -> None:
-    """An event of exactly the maximum length is stored, and a longer one is not."""
+    """An event of exactly the maximum length is stored, while a longer event is not."""
     path = tmp_path / "trace.json"
     exact = padded(ARGS + b'"', b"y", b'"}}', length)
     path.write_bytes(HEAD + b", ".join([WHOLE[0], exact, exact, WHOLE[1]]) + END)
@@ -114,7 +114,7 @@ def test_the_limit_is_exact(length: int, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_short_events")
 @pytest.mark.parametrize("case", list(LONG)[1::3])
 def test_a_file_that_breaks_off_inside(case: str, tmp_path: Path) -> None:
-    """If the file ends inside an overlong event, quarantine has a row for each problem."""
+    """If a file ends inside an overlong event, both problems are quarantined."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([*WHOLE[:2], LONG[case][:-10]]))
     outcome = read_in_some_ways(path)
@@ -128,9 +128,9 @@ def test_a_file_that_breaks_off_inside(case: str, tmp_path: Path) -> None:
 def test_depth_is_the_same_where_a_neighbor_is_broken(
     limit: int, more: int, beside: bytes, tmp_path: Path
 ) -> None:
-    """The depth limit does not depend on whether another event in the chunk is broken."""
+    """The depth limit is the same if a different event in the chunk is malformed."""
     path = tmp_path / "trace.json"
-    # The event and its arguments are two more levels.
+    # The event and its arguments add two levels.
     inner = limit + more - 2
     deep = event(args='{"x": ' + "[" * inner + "]" * inner + "}")
     path.write_bytes(HEAD + event() + b", " + deep + beside + END)
@@ -178,7 +178,7 @@ def used_by(path: Path) -> tuple[int, float, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", IMMENSE)
 def test_memory_does_not_grow_with_the_event(case: str, tmp_path: Path) -> None:
-    """An event of 100 MB takes no more memory than an event of 40 MB."""
+    """An event of 100 MB takes at most 10 % more memory than an event of 40 MB."""
     path = tmp_path / "trace.json"
     peaks = []
     for size in (40 << 20, 100 << 20):
@@ -194,7 +194,7 @@ def test_memory_does_not_grow_with_the_event(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_of_many_broken_events(tmp_path: Path) -> None:
-    """Half a million broken events in one chunk take bounded memory."""
+    """Half a million malformed events in one chunk take less than 800 MB."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + event() + b", " + b'{"ph":' * 500_000 + event() + END)
     peak, _, said = used_by(path)
@@ -206,7 +206,7 @@ def test_memory_of_many_broken_events(tmp_path: Path) -> None:
 def test_what_reads_events_one_by_one_does_not_take_the_start_for_the_whole(
     tmp_path: Path,
 ) -> None:
-    """A rewritten trace reports the overlong event as lost; reading single events fails there."""
+    """Rewriting a trace reports an overlong event as lost; ``trace_events`` raises an error."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([WHOLE[0], b"1" * 3 * LIMIT, WHOLE[1]]) + END)
     report = rewrite_trace(str(path), tmp_path / "out.json")

@@ -1,4 +1,4 @@
-"""``trace_events`` yields the same events as reading the file event by event."""
+"""``trace_events`` yields the same events whether it reads whole chunks or single events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hta_sql.traces.whole_files import trace_events
 from tests.ingestion.test_whole_files import JOINED, file_of, texts
 
 BROKEN = {"flaws_0", "flaws_1"}
-"""Test traces that are deliberately invalid JSON, which other parsers cannot read."""
+"""Test traces that are deliberately invalid JSON, so other parsers cannot read them."""
 
 TRACES = sorted(
     path
@@ -38,7 +38,7 @@ FILES = {
 
 
 def told(path: Path) -> tuple[list[str], str]:
-    """Return the events as JSON strings, and the error that ended them."""
+    """Return the events as JSON strings, and the error message if reading failed."""
     found: list[str] = []
     try:
         found.extend(json.dumps(event) for event in trace_events(str(path)))
@@ -52,7 +52,7 @@ def told(path: Path) -> tuple[list[str], str]:
 def test_as_event_by_event(
     name: str, chunk_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The events, or the error and its offset, equal those of reading event by event."""
+    """The events and the error are the same as if each event were read separately."""
     path = tmp_path / "trace.json"
     path.write_bytes(FILES[name])
     in_chunks = partial(TraceReader, chunk_bytes=chunk_bytes)
@@ -70,7 +70,7 @@ def test_as_event_by_event(
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_as_another_parser(path: Path) -> None:
-    """An independent streaming parser finds the same events."""
+    """The events equal those of an independent streaming parser."""
     with path.open("rb") as file:
         prefix = "item" if file.read(1) == b"[" else "traceEvents.item"
         file.seek(0)

@@ -1,4 +1,4 @@
-"""Faults that affect a whole file: concatenation, truncation, encoding and compression."""
+"""Tests of faults that affect a whole file, such as concatenation and wrong compression."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NO_END = "the event list is not terminated: the file is cut off"
 
 
 def texts(letter: str, count: int = 6) -> list[bytes]:
-    """Return the event texts of one rank."""
+    """Return the events of one rank as JSON."""
     return [event(name=f'"{letter}{n}"') for n in range(count)]
 
 
 def file_of(events: list[bytes]) -> bytes:
-    """Return a trace file with the given event texts."""
+    """Return a trace file with the given events."""
     return HEAD + b", ".join(events) + END
 
 
@@ -110,7 +110,7 @@ ALIKE = {"both whole, by lines", "three whole", "cut off inside an event, then w
     [pytest.param(case, marks=[pytest.mark.slow] if case in ALIKE else []) for case in JOINED],
 )
 def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
-    """If two ranks wrote to one path, complete events are stored and seams are quarantined."""
+    """If two ranks wrote to the same file, complete events are stored, the rest is quarantined."""
     data, kept, reasons = JOINED[case]
     path = tmp_path / "trace.json"
     path.write_bytes(data)
@@ -124,7 +124,7 @@ def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [150, 700])
 def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
-    """If blocks of two files alternate, every event within a block is stored."""
+    """If the blocks of two files alternate, every event that lies within a block is stored."""
     many_a, many_b = texts("a", 40), texts("b", 40)
     file_a, file_b = file_of(many_a), file_of(many_b)
     blocks = [
@@ -148,7 +148,7 @@ def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
-    """Ten thousand closing brackets that do not end the list are skipped in linear time."""
+    """Ten thousand events in nested lists, whose brackets do not end the list, are read quickly."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([b"[" + event() + b"]"] * 10_000) + END)
     started = time.process_time()
@@ -159,7 +159,7 @@ def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
-    """The result does not depend on the chunk size, even if events are split."""
+    """The result does not depend on the chunk size, even if chunks end inside events."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(EVENTS[3:6]))
     first = staged(path, Way(is_deep=False))
@@ -169,7 +169,7 @@ def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
-    """The result is the same for every chunk size, even with a broken event and a nested file."""
+    """Every chunk size has the same result, even with a malformed event and a nested file."""
     path = tmp_path / "trace.json"
     few = HEAD + b", ".join([A[0], event(name="oops"), file_of(B[:1]), A[1]]) + END
     for data in (document(EVENTS[3:6]), few):
@@ -236,7 +236,7 @@ def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("whole", [0, 30])
 def test_the_limit_of_broken_events_is_that_of_every_way(whole: int, tmp_path: Path) -> None:
-    """A file with too many broken events is refused, whatever the chunk size."""
+    """A file with too many malformed events is refused, regardless of the chunk size."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([*texts("a", whole), *[event(name="oops")] * 80]) + END)
     with patch.object(staging, "MAX_BROKEN", 60):

@@ -1,4 +1,4 @@
-"""Read a file with different settings, none of which may change the result."""
+"""Reading of a file with different settings, which must not change the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Outcome = dict[str, list[Row]]
 
 
 class Quarantined(NamedTuple):
-    """A row of quarantine."""
+    """A row of ``quarantine``."""
 
     event_id: int | None
     byte_offset: int
@@ -45,11 +45,11 @@ class Way:
     memory_limit: str | None = None
     max_bytes: int | None = None
     is_deep: bool = True
-    """Whether events are written to their tables; without that, reading takes half the time."""
+    """Whether events are written to their tables, which doubles the time."""
     is_native: bool = True
-    """Whether the compiled reader, if available, reads plain chunks."""
+    """Whether the compiled reader is used if it is available."""
     most_held: int = 0
-    """Maximum size of the rows that are used in place instead of being copied."""
+    """Maximum size of rows that are read in place instead of being copied [bytes]."""
 
 
 def staged(path: Path, way: Way) -> Outcome:

@@ -1,4 +1,4 @@
-"""Fixtures: a database that has every planted job as a run."""
+"""Fixtures for a database in which every planted job is a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Jobs:
     runs: dict[str, tuple[PlantedJob, list[Trace]]]
 
     def collectives(self, run: str) -> list[Collective]:
-        """Return every rank's part in the collectives that were captured on all of their ranks."""
+        """Return every rank's part in each collective that all of its ranks captured."""
         _, traces = self.runs[run]
         parts = [c for trace in traces for c in trace.did.collectives if c.event is not None]
         found: dict[object, int] = {}
@@ -39,7 +39,7 @@ class Jobs:
 
 @pytest.fixture(scope="session")
 def all_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    """Simulate and capture all planted jobs once for all test processes; open their database."""
+    """Simulate and capture all planted jobs once, and open their database."""
     folder = made_once(tmp_path_factory, "planted_jobs", _make).parent
     runs = pickle.loads((folder / CAPTURED).read_bytes())  # noqa: S301 - written below
     with duckdb.connect(str(folder / DATABASE), read_only=True, config={"threads": 2}) as con:
@@ -56,6 +56,6 @@ def _make(store: Path) -> None:
 
 @pytest.fixture
 def jobs(all_jobs: Jobs) -> Iterator[Jobs]:
-    """Open a separate connection, so that an unread result does not block other tests."""
+    """Open a cursor for each test, so that unread results do not affect other tests."""
     with all_jobs.con.cursor() as cursor:
         yield Jobs(cursor, all_jobs.runs)

@@ -1,4 +1,4 @@
-"""Random planted jobs of kinds that are hard to judge, drawn from a seed."""
+"""Random planted jobs, drawn from a seed, whose verdicts are hard to get right."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Drawn:
     Attributes:
         job: The job.
         late: Slow rank ─▶ expected verdict and cause.
-        has_slow_link: Whether some transfers are slower than those of their peers.
+        has_slow_link: Whether the transfers of some ranks are slower than those of their peers.
     """
 
     job: PlantedJob
@@ -32,7 +32,7 @@ class Drawn:
 
 
 def drawn(kind: str, seed: int) -> Drawn:
-    """Draw a job of a kind; if its fault costs less than 2.5 %, draw again."""
+    """Draw a random job of a kind; if its fault costs less than 2.5 %, draw again."""
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")
         job = replace(KINDS[kind](random), seed=random.randrange(1 << 30))
@@ -47,7 +47,7 @@ def drawn(kind: str, seed: int) -> Drawn:
 
 
 def _length(ranks: list[Rank]) -> int:
-    """Return the duration of a job after its first collective."""
+    """Return the time from the end of a job's first collective to the end of the job."""
     first = max(rank.collectives[0].end for rank in ranks)
     return max(event.end for rank in ranks for event in rank.events) - first
 
@@ -73,7 +73,7 @@ def _faulty(random: Random, job: PlantedJob, names: tuple[str, ...] = FAULTS) ->
         "host_bound": round(random.uniform(80, 200)) * US,
         "loading": round(random.uniform(800, 3000)) * US,
     }
-    # A host that runs ahead of its device would hide the additional work.
+    # If the host ran ahead of its device, its additional work would be overlapped.
     job = replace(job, syncs=job.syncs or name in ("host_bound", "loading"))
     return replace(job, **{name: {rank: amounts[name]}})  # type: ignore[arg-type]
 

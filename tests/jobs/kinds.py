@@ -1,4 +1,4 @@
-"""Planted jobs, one of each kind, named after their fault."""
+"""Planted jobs of all kinds, named after their fault."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CAUSES = {
     "slower clocks, overlap": replace(LATE, overlap=True),
     "slower clocks, 2 ranks": replace(DP, ranks=2, slower_clock={1: 1.2}),
 }
-"""Jobs that have one slow rank."""
+"""Jobs with one slow rank."""
 
 CAPTURES = {
     "late captures": replace(LATE, starts_late={0: 3 * MS, 1: 5 * MS, 3: 4 * MS}),
@@ -77,7 +77,7 @@ QUIET = {
     "noise, overlap": replace(DP, noise=0.05, overlap=True),
     "noise, pipeline": replace(DP, ranks=8, stages=4, noise=0.05),
 }
-"""Jobs that have noise but no slow rank."""
+"""Jobs with noise but without a slow rank."""
 
 KINDS = CAUSES | CAPTURES | QUIET
 
@@ -87,11 +87,11 @@ TYPICAL = {
     *("no metadata", "missing in the middle", "no steps", "experts", "pipeline of micro-batches"),
     "noise, overlap",
 }
-"""Jobs that ``make test`` uses for properties of every kind; other kinds are slow tests."""
+"""Jobs that ``make test`` uses to test properties of all kinds; other jobs are slow tests."""
 
 
 def every_kind(kinds: Iterable[str] = KINDS) -> list[ParameterSet]:
-    """Return test parameters for these kinds, of which all but the typical ones are slow."""
+    """Return test parameters for these kinds; all except the typical kinds are marked slow."""
     slow = pytest.mark.slow
     return [pytest.param(run, marks=[] if run in TYPICAL else [slow]) for run in kinds]
 
@@ -119,7 +119,7 @@ JUDGED = {
         DP, ranks=8, stages=4, steps=6, micro_batches=4, slower_clock={4: 1.4, 5: 1.4}
     ),
 }
-"""Jobs for the verdict levels: few steps, some steps, two slow ranks, slow links and stages."""
+"""Jobs for each verdict level, including slow links and slow stages."""
 
 BOUND = {
     "bound by devices": replace(DP, waits_in_calls=True),
@@ -127,7 +127,7 @@ BOUND = {
         DP, waits_in_calls=True, host_bound=dict.fromkeys(range(4), 200 * US)
     ),
 }
-"""Jobs without a slow rank, bound by their devices or by their hosts."""
+"""Jobs without a slow rank that are bound by their devices or by their hosts."""
 
 UNSURE = {"no metadata, tp in dp"}
-"""Jobs whose groups share a stream and cannot be separated; rows state the possible error."""
+"""Jobs whose process groups share a stream and cannot be told apart without metadata."""

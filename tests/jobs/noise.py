@@ -1,4 +1,4 @@
-"""Write many small single-group jobs directly into the tables from which verdicts are computed."""
+"""Write many small jobs with one group into the tables from which verdicts are computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARE = 0.05
 def noise(
     kind: Kind, shape: tuple[int, int, int], random: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Draw each rank's additional work before each collective as a share of its normal work.
+    """Draw each rank's additional work before each collective, as a share of its normal work.
 
     The axes are jobs, collectives and ranks.
     """
@@ -40,7 +40,7 @@ def _lasting_noise(
 ) -> npt.NDArray[np.float64]:
     jobs, collectives, ranks = shape
     if kind == "bursts":
-        # About once in a hundred collectives, a rank is delayed for three collectives.
+        # About once in 100 collectives, a rank is delayed for three collectives.
         starts = random.random(shape) < 0.01
         lasts = starts | np.roll(starts, 1, axis=1) | np.roll(starts, 2, axis=1)
         return random.normal(0, SHARE / 5, shape) + lasts * random.exponential(0.5, shape)
@@ -50,7 +50,7 @@ def _lasting_noise(
         for number in range(1, collectives):
             delays[:, number] = 0.7 * delays[:, number - 1] + 0.714 * delays[:, number]
         return delays
-    # Each delay of a rank lasts for five collectives.
+    # Each delay of a rank lasts five collectives.
     spells = random.normal(0, SHARE, (jobs, collectives // 5 + 1, ranks))
     return spells.repeat(5, axis=1)[:, :collectives] + random.normal(0, SHARE / 5, shape)
 
@@ -62,7 +62,8 @@ def fill_jobs(
 
     Args:
         con: A database from tests/jobs/tables.py.
-        work: Additional work as a share of the normal work; axes: jobs, collectives, ranks.
+        work: Additional work as a share of the normal work. The axes are jobs, collectives and
+            ranks.
         name: Prefix of the run names: `<name> 0`, `<name> 1`, …
         per_step: Number of collectives in a profiler step; 0 means no steps.
     """

@@ -1,8 +1,8 @@
-"""Measure error rates and power of the verdict: ``python -m tests.jobs.rates``.
+"""Measure how often verdicts are wrong: ``python -m tests.jobs.rates``.
 
-``--jobs 36`` counts ranks that are named in jobs without a slow rank, by kind of noise, ranks and steps.
-``--power`` counts how often a planted rank is found. Both fill the tables that the verdict reads: no trace
-is written.
+``--jobs 36`` counts ranks that are named in jobs without a slow rank, by kind of noise, ranks and
+steps. ``--power`` counts how often a planted rank is found. Both fill the tables that the verdict
+reads: no trace is written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POWER_SIZE, LATENESS, POWER_STEPS = 8, (0.025, 0.05, 0.1), (3, 5, 10, 20)
 
 @contextmanager
 def empty_database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database whose table of matched collectives can be filled directly."""
+    """Open a database whose table ``matched_collectives`` can be filled directly."""
     name = "derived.matched_collectives"
     with tempfile.TemporaryDirectory() as folder, database(Path(folder)) as con:
         con.execute(f"CREATE TABLE parts_of_all AS FROM {name}")
@@ -41,14 +41,14 @@ def empty_database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def verdicts(con: duckdb.DuckDBPyConnection) -> list[tuple[str, int, str]]:
-    """Return run, rank and verdict of every rank whose verdict is not ``none``."""
+    """Return the run, rank and verdict of every rank whose verdict is not ``none``."""
     return con.execute(
         "SELECT run, rank, verdict FROM stragglers_v1() WHERE verdict <> 'none'"
     ).fetchall()
 
 
 def noise_rates(jobs: int, seed: int) -> None:
-    """Print how often a rank is named in jobs that have no slow rank, by noise, ranks and steps."""
+    """Print how often a rank is named in jobs without a slow rank, by noise, ranks and steps."""
     random = np.random.default_rng(seed)
     drawn, found = Counter[tuple[object, str]](), Counter[tuple[object, str]]()
     for kind, size in product(get_args(Kind), SIZES):

@@ -1,4 +1,4 @@
-"""Simulate a planted job: the events of each rank in true time, and the waits between ranks."""
+"""Simulation of a planted job: the events of each rank in true time, and the waits of ranks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Collective:
     kind: str
     group: tuple[int, ...]
     number: int
-    """Position among the collectives of its group, starting at 0."""
+    """Index of the collective in its group."""
     rank: int
     start: int
     end: int = 0
@@ -48,7 +48,7 @@ class Collective:
 
     @property
     def key(self) -> tuple[str, tuple[int, ...], int]:
-        """Return the key that all parts of the same collective share."""
+        """Return the key that all parts of a collective have in common."""
         return self.kind, self.group, self.number
 
 
@@ -77,7 +77,7 @@ class Rank:
 
 
 Meeting = Generator[Collective, int, None]
-"""Generator that yields when a rank enters a collective and receives the end of that collective."""
+"""Generator that yields each collective that a rank enters, and is sent its end time."""
 
 
 def simulate(job: PlantedJob) -> list[Rank]:
@@ -98,7 +98,7 @@ def simulate(job: PlantedJob) -> list[Rank]:
         if len(together) == len(came.group):
             _meet(job, together, link)
             ready += [(part.rank, part.end) for part in together]
-    # A collective that only some of its ranks run is never completed.
+    # A collective that some of its ranks never enter is never completed.
     for program in programs:
         program.close()
     return [runner.did for runner in runners]
@@ -170,7 +170,7 @@ class _Runner:
             self.now += 20 * US
 
     def end_step(self) -> None:
-        """Run the optimizer, then wait for the device if the job does so."""
+        """Run the optimizer, and wait for the device if the job synchronizes after each step."""
         if self.job.overlap:
             self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
         self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])
@@ -179,7 +179,7 @@ class _Runner:
                 self.wait_for_device()
 
     def planted(self, of: Mapping[int, Number], usual: Number) -> Number:
-        """Return the planted value of this rank and step, or the usual value."""
+        """Return the planted value for this rank and step, or else the usual value."""
         applies = not self.job.late_steps or self.step in self.job.late_steps
         return of.get(self.rank, usual) if applies else usual
 
@@ -191,7 +191,7 @@ class _Runner:
             self.now += round(self.random.expovariate(1 / (2000 * US)))
 
     def gather(self) -> Meeting:
-        """Wait for the parameters of this layer, and start to gather those of the next layer."""
+        """Wait for the parameters of this layer, and start gathering those of the next layer."""
         if not self.job.gathers:
             return
         self.free[COMPUTE] = max(self.free[COMPUTE], self.gathered)
@@ -202,7 +202,7 @@ class _Runner:
         )
 
     def stream_waits(self) -> None:
-        """Record that a stream waits for another stream, if the job records such calls."""
+        """Record a call by which one stream waits for another, if the job records such calls."""
         if self.job.waits_in_calls:
             with self.span("cuda_runtime", "cudaStreamWaitEvent"):
                 pass
@@ -292,7 +292,7 @@ class _Runner:
             correlation, launched = self.launch(external)
         if joins:
             self.stream_waits()
-        # Only FSDP starts without the work queued on the compute stream: parameters already exist.
+        # Only FSDP need not wait for the compute stream: its parameters already exist.
         queued = 0 if part.kind == "fsdp" else self.free[COMPUTE] + 2 * US
         part.start = max(launched, self.free[stream], queued)
         end = yield part

@@ -15,11 +15,11 @@ SeqStyle = Literal["right", "doubled", "doubled on one rank", "off on one rank"]
 
 @dataclass(frozen=True)
 class Clock:
-    """The deviation of a rank's clock from true time."""
+    """Deviation of a rank's clock from true time."""
 
     offset_ns: int = 0
     drift: float = 0.0
-    """Rate at which the clock gains on true time [ns per ns]."""
+    """Rate at which the clock runs ahead of true time [ns per ns]."""
 
     def reads(self, true_ns: int) -> int:
         """Return the time that the clock shows."""
@@ -28,10 +28,10 @@ class Clock:
 
 @dataclass(frozen=True)
 class PlantedJob:
-    """A job with a known fault. Mappings are keyed by rank, and ranks without an entry are normal.
+    """A job with a known fault. Mappings are keyed by rank; ranks without an entry are normal.
 
-    The ranks of a tensor-parallel group are neighbors, and a data-parallel group has one rank of
-    each tensor-parallel group.
+    The ranks of a tensor-parallel group are neighbors. A data-parallel group has one rank from each
+    tensor-parallel group.
     """
 
     ranks: int = 4
@@ -40,9 +40,9 @@ class PlantedJob:
     tp: int = 1
     """Number of ranks in a tensor-parallel group; 1 means no tensor parallelism."""
     stages: int = 1
-    """Number of pipeline stages, among which the ranks are divided."""
+    """Number of pipeline stages; the ranks are divided evenly among them."""
     micro_batches: int = 1
-    """Number of forward passes in a step, followed by as many backward passes."""
+    """Number of forward passes in a step, which are followed by as many backward passes."""
     experts: int = 1
     """Number of ranks that share the experts of a layer; 1 means no experts."""
     overlap: bool = False
@@ -50,18 +50,18 @@ class PlantedJob:
     syncs: bool = True
     """Whether the host waits for the device after each step; otherwise it runs ahead."""
     waits_in_calls: bool = False
-    """Whether the waits of hosts and streams are recorded as calls."""
+    """Whether the calls by which hosts and streams wait are recorded."""
     noise: float = 0.01
     """Standard deviation of kernel durations, relative to their mean."""
     sequence_spread: float = 0.0
     """Relative standard deviation of the duration of all kernels in a step.
 
-    It models sequence lengths that differ between ranks.
+    This models sequence lengths that differ between ranks.
     """
     pauses: float = 0.0
-    """Probability that the host of a rank pauses in a step, for 2 ms on average."""
+    """Probability that a rank's host pauses in a step, for 2 ms on average."""
     pausing: Mapping[int, float] = field(default_factory=dict)
-    """Rank ─▶ probability that its host pauses in a layer, for 1 to 2 ms."""
+    """Rank ─▶ probability that its host pauses for 1 to 2 ms in a layer."""
     gathers: bool = False
     """Whether the parameters of a layer are gathered while the previous layer is computed."""
     scatter_ns: int = 200
@@ -84,33 +84,34 @@ class PlantedJob:
     loading: Mapping[int, int] = field(default_factory=dict)
     """Additional data loading time in each step [ns]."""
     saving: Mapping[int, int] = field(default_factory=dict)
-    """Time to save a checkpoint in each step [ns]."""
+    """Time for saving a checkpoint in each step [ns]."""
     hot_expert: Mapping[int, float] = field(default_factory=dict)
     """Factor on the grid and the duration of the expert's matrix product."""
     late_steps: tuple[int, ...] = ()
     """Steps in which the faults above apply; empty means all steps."""
     slow_link: Mapping[int, float] = field(default_factory=dict)
-    """First rank of a data-parallel group ─▶ factor on the group's transfers."""
+    """First rank of a data-parallel group ─▶ factor on the duration of its transfers."""
 
     slow_pair: Mapping[tuple[int, int], float] = field(default_factory=dict)
-    """Sender and receiver in a pipeline ─▶ factor on their transfers."""
+    """Sender and receiver in a pipeline ─▶ factor on the duration of their transfers."""
 
     slow_host: Mapping[int, float] = field(default_factory=dict)
-    """Host number ─▶ factor on transfers from and to other hosts."""
+    """Host number ─▶ factor on the duration of transfers from and to other hosts."""
 
-    # Ranks that run a different collective: rank ─▶ step.
+    # Faults that make a rank run a different collective: rank ─▶ step.
     extra_collective: Mapping[int, int] = field(default_factory=dict)
     """Step in which the rank runs an additional reduction of one element.
 
-    Each later collective of the rank is therefore matched with the wrong one of the other ranks.
+    Each later collective of this rank is therefore matched with a wrong collective of the other
+    ranks.
     """
     other_type: Mapping[int, int] = field(default_factory=dict)
-    """Step in which the rank reduces halves while the other ranks reduce floats."""
+    """Step in which the rank reduces BFloat16 values while the other ranks reduce floats."""
 
-    # Capture.
+    # Properties of the capture.
     clocks: Mapping[int, Clock] = field(default_factory=dict)
     hosts: int = 1
-    """Number of hosts, among which the ranks are divided evenly in order."""
+    """Number of hosts; the ranks are divided evenly among them, in order."""
     names_hosts: bool = True
     tick_ns: int = 1
     """Resolution of recorded times, which are rounded down [ns]."""
@@ -144,7 +145,7 @@ class PlantedJob:
         return tuple(range(first, first + self.tp))
 
     def ep_group(self, rank: int) -> tuple[int, ...]:
-        """Return the ranks that share the experts of a layer with a rank."""
+        """Return the ranks of a rank's expert-parallel group."""
         first = rank - rank % self.experts
         return tuple(range(first, first + self.experts))
 
@@ -157,7 +158,7 @@ class PlantedJob:
         return popular + (7 * number + 3 * source + 5 * target) % 11
 
     def stage_of(self, rank: int) -> int:
-        """Return a rank's pipeline stage."""
+        """Return the index of a rank's pipeline stage."""
         return rank * self.stages // self.ranks
 
     def dp_group(self, rank: int) -> tuple[int, ...]:
@@ -167,7 +168,7 @@ class PlantedJob:
 
     @property
     def late(self) -> dict[int, str]:
-        """Return slow rank ─▶ expected cause."""
+        """Return the slow ranks and their expected causes."""
         causes = {
             "slower_clock": "slower compute",
             "throttled": "throttling",

@@ -1,6 +1,7 @@
-"""Fill the stored tables of many jobs in one database, without writing or ingesting traces.
+"""Write the events of many jobs directly into the stored tables of one database.
 
-Only the columns that the cross-rank analyses read have values; the others are NULL.
+No traces are written or ingested. Only columns that the cross-rank analyses read have values; all
+other columns are NULL.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _add_rank(rows: Rows, run: str, job: PlantedJob, trace: Trace) -> None:
 
 
 def _nested(events: list[Captured]) -> Iterator[tuple[int, Captured, list[tuple[int, Captured]]]]:
-    """Yield host events in time order, each with its index and its enclosing events."""
+    """Yield each host event with its index and its enclosing events, in time order."""
     around: list[tuple[int, Captured]] = []
     host = [(i, e) for i, e in enumerate(events) if e.event.stream is None]
     for place, captured in sorted(host, key=lambda item: (item[1].ts, -item[1].end)):
@@ -182,7 +183,7 @@ def _kernel(
 
 
 def _columns(args: dict[str, Any]) -> dict[str, Any]:
-    """Convert PyTorch's arguments of a collective to columns."""
+    """Convert the arguments that PyTorch records for a collective to columns."""
     names = {
         "Collective name": "collective",
         "In msg nelems": "in_elems",

@@ -1,4 +1,4 @@
-"""Verdicts on random planted jobs of kinds that are hard to judge."""
+"""Verdicts are right for random planted jobs that are hard to judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS = range(400, 403)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawn_jobs_have_the_planted_verdicts(kind: str, tmp_path: Path) -> None:
-    """Exactly the planted ranks have a verdict, with the right cause, and slow links are found."""
+    """Exactly the planted slow ranks and slow links are found, with the right cause."""
     jobs = {f"{kind} {seed}": drawn(kind, seed) for seed in SEEDS}
     with database(tmp_path) as con:
         fill(con, rows_of({run: (one.job, capture(one.job)) for run, one in jobs.items()}))

@@ -1,4 +1,4 @@
-"""Costs of process groups, traffic between ranks, and links in planted jobs."""
+"""In planted jobs, group costs, traffic between ranks and links match the simulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NANOSECONDS = 2_000
 
 
 def asked(jobs: Jobs, call: str, run: str, **options: Any) -> list[dict[str, Any]]:
-    """Return all rows of an analysis, including those of the last step."""
+    """Return the rows of an analysis, including the last step."""
     given = {"runs": [run], "include_last_profiler_step": True} | options
     text = ", ".join(f"{name} := ${name}" for name in given)
     found = jobs.con.execute(f"FROM {call}({text})", given)
@@ -53,7 +53,7 @@ def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> N
 
 @pytest.mark.parametrize("run", every_kind())
 def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) -> None:
-    """Exposed time of the groups sums to that of the steps, and a group's parts sum to its time."""
+    """The exposed times of all groups sum to the exposed time of the steps."""
     names = ("exposed_transfer_ns", "exposed_wait_ns")
     wanted: dict[int, Counter[str]] = defaultdict(Counter)
     for row in asked(jobs, "step_accounting_v1", run):
@@ -70,7 +70,7 @@ def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) 
 
 @pytest.mark.parametrize("run", ["slower clocks, tp in dp", "noise, overlap", "experts"])
 def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, run: str) -> None:
-    """Exposed time of a group equals a count over all instants at which no other work runs."""
+    """The exposed time of each group equals a brute-force count over all intervals."""
     of = {"run": run}
     computing = jobs.con.execute(
         "SELECT ts, ts + dur FROM gpu_ops WHERE run = $run AND rank = 1 AND class = 'computation'",
@@ -123,7 +123,7 @@ def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: s
 def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts_are(
     jobs: Jobs,
 ) -> None:
-    """Communication blocks if devices are slow, but not if hosts take 200 us more per operator."""
+    """Exposed communication is blocking if devices are slow, but not if hosts are slow."""
     shares = {
         run: [row["blocking_pct"] for row in asked(jobs, "blocking_communication_v1", run)]
         for run in ("bound by devices", "bound by hosts")
@@ -133,7 +133,7 @@ def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts
 
 
 def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
-    """The dimensions of ``layout`` define the kind of each group, innermost dimension first."""
+    """The parameter ``layout`` lists the kinds of groups, innermost dimension first."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2, y=4")
     assert {(row["pg_desc"], row["kind"], row["kind_source"]) for row in rows} == {
         ("tp", "x", "layout"),
@@ -142,7 +142,7 @@ def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
 
 
 def test_a_layout_that_does_not_fit_tells_nothing(jobs: Jobs) -> None:
-    """Groups that do not fit the layout have the kind in their description."""
+    """The kind of a group that does not fit the layout is taken from its description."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2,y2")
     told = {(row["pg_desc"], row["pg_ranks"], row["kind"]) for row in rows}
     assert ("tp", "[0,1]", "x") in told
@@ -151,7 +151,7 @@ def test_a_layout_that_does_not_fit_tells_nothing(jobs: Jobs) -> None:
 
 
 def test_pairs_send_what_the_simulator_sent(jobs: Jobs) -> None:
-    """Traffic between ranks and the load of experts equal the numbers of planted tokens."""
+    """Traffic between ranks and expert load equal the planted token counts."""
     job, traces = jobs.runs["experts"]
     wanted: Counter[tuple[int, int]] = Counter()
     load: Counter[int] = Counter()
@@ -176,7 +176,7 @@ def test_pairs_send_what_the_simulator_sent(jobs: Jobs) -> None:
 
 
 def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
-    """If split sizes are truncated, traffic by pair is NULL with a reason, but totals are known."""
+    """If split sizes are truncated, only totals are known, and traffic by pair is NULL."""
     rows = asked(jobs, "all_to_all_traffic_v1", "experts, cut splits")
     assert len(rows) == 16
     for row in rows:
@@ -188,7 +188,7 @@ def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("run", ["pipeline", "slow pair"])
 def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
-    """The count, bytes and times of the transfers on each link match the simulator."""
+    """The number, bytes and times of the transfers on each link match the simulator."""
     parts = [part for part in jobs.collectives(run) if part.kind == "pp"]
     times: dict[tuple[int, int], list[int]] = defaultdict(list)
     for part in parts:
@@ -206,7 +206,7 @@ def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
 
 
 def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
-    """Only the slow link, which takes three times as long, is named; equal links are not."""
+    """Only the slow link is named, and in a job without a slow link none is."""
     slow = asked(jobs, "links_v1", "slow pair")
     assert {(row["src_rank"], row["dst_rank"]) for row in slow if row["is_slow"]} == {(2, 10)}
     assert {row["spans_hosts"] for row in slow} == {True}
@@ -215,7 +215,7 @@ def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("run", ["slower clocks, tp in dp", "pipeline", "experts"])
 def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) -> None:
-    """Waits and transfers of each rank match the simulator and sum to its kernel durations."""
+    """The waits of each rank match the simulator; with transfers, they sum to its kernel time."""
     _, traces = jobs.runs[run]
     rows = {row["rank"]: row for row in asked(jobs, "communication_by_rank_v1", run)}
     for trace in traces:

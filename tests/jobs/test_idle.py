@@ -1,4 +1,4 @@
-"""Causes of idle devices in planted jobs."""
+"""The causes of idle time in planted jobs are found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.jobs.kinds import every_kind
 
 @pytest.mark.parametrize("run", every_kind())
 def test_causes_sum_to_the_idle_time_of_each_rank(jobs: Jobs, run: str) -> None:
-    """The idle causes of a rank sum to its idle time exactly, even for incomplete traces."""
+    """The idle time of all causes sums exactly to the idle time of each rank."""
     found = jobs.con.execute(
         "SELECT rank, sum(idle_ns) FROM idle_causes_v1(runs := [$run]) GROUP BY rank ORDER BY rank",
         {"run": run},
@@ -25,7 +25,7 @@ def test_causes_sum_to_the_idle_time_of_each_rank(jobs: Jobs, run: str) -> None:
 
 
 def test_the_rank_that_waits_for_data_is_told_so(jobs: Jobs) -> None:
-    """Rank 3 is idle because of data loading, which takes 1 ms longer in each of 11 steps."""
+    """The main cause of rank 3's idle time is its slow data loading in each of 11 steps."""
     rows = jobs.con.execute(
         "SELECT rank, cause, name, idle_ns, gap_count "
         "FROM idle_causes_v1(runs := ['data loading']) WHERE position = 1"
@@ -42,10 +42,10 @@ def test_the_rank_that_waits_for_data_is_told_so(jobs: Jobs) -> None:
 
 
 def test_the_host_bound_rank_waits_for_its_operators(jobs: Jobs) -> None:
-    """Rank 1 is idle because of host operators, each of which takes 60 us longer.
+    """The main cause of rank 1's idle time is its planted slow host operators.
 
-    Its device waits only for the first operator in each of 11 steps; the other delays are
-    overlapped.
+    Each operator takes 60 us longer. The device waits only for the first operator in each of 11
+    steps, because it is busy during the other delays.
     """
     rows = jobs.con.execute(
         "SELECT rank, cause, relation, sum(idle_ns) FROM idle_causes_v1(runs := ['host-bound']) GROUP BY ALL"

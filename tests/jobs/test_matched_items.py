@@ -15,7 +15,7 @@ REGULAR = [1_000_000 * n for n in range(6)]
 
 @pytest.fixture
 def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a catalog in which no positions have been repaired."""
+    """Open a catalog with an empty table of repaired positions."""
     with database(tmp_path_factory.mktemp("items")) as opened:
         opened.execute(
             "CREATE TABLE repaired (lane_id BIGINT, rank INTEGER, position BIGINT, ordinal BIGINT, nth BIGINT)"
@@ -30,7 +30,7 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
 def methods(
     con: duckdb.DuckDBPyConnection, ends: list[int], shift: int, seq: list[int]
 ) -> set[str]:
-    """Return how the collectives of rank 1 are matched with those of rank 0.
+    """Return the methods that match the collectives of rank 1 with the collectives of rank 0.
 
     Rank 0 has regular end times and sequence numbers from 1.
     """
@@ -46,7 +46,7 @@ def methods(
 
 
 def test_one_late_end_does_not_refuse_numbers(con: duckdb.DuckDBPyConnection) -> None:
-    """Sequence numbers are used, although three collectives would fit better by position."""
+    """Sequence numbers are used even if one collective ends late on rank 1."""
     ends = [*REGULAR[:5], REGULAR[5] + 500_000]
     assert methods(con, ends, 3, [1, 2, 3, 4, 5, 6]) == {"seq"}
 

@@ -1,4 +1,4 @@
-"""Ranks that run different collectives are found in planted jobs, and no other ranks are."""
+"""In planted jobs, exactly the ranks that run a different collective are found."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OUT_OF_STEP = {
 }
 
 LOST = {"missing in the middle": (1, 1), "missing without seq": (1, 1)}
-"""Run ─▶ the rank whose trace lost events, and the number of lost events."""
+"""Run ─▶ rank whose trace lost events, and number of lost events."""
 
 
 def mismatches(con: duckdb.DuckDBPyConnection, run: str) -> list[dict[str, Any]]:
-    """Return the rows of collective_mismatches for a run."""
+    """Return the rows of ``collective_mismatches`` for a run."""
     found = con.sql("FROM collective_mismatches(runs := [$run])", params={"run": run})
     return list(found.to_arrow_table().to_pylist())
 
@@ -52,9 +52,9 @@ def out_of_step(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duc
 
 @pytest.mark.parametrize("run", every_kind())
 def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
-    """Jobs whose ranks run the same collectives have no mismatch, whatever their captures.
+    """If all ranks run the same collectives, no mismatch is reported, even for partial captures.
 
-    Only a lost event is reported, as missing.
+    A lost event is reported as a missing collective.
     """
     found = mismatches(jobs.con, run)
     rank, count = LOST.get(run, (None, 0))
@@ -66,7 +66,7 @@ def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
 def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """An additional small all-reduce is matched with the large one that other ranks run next."""
+    """An extra small all-reduce is reported against the large one that other ranks run next."""
     ((rank, step),) = OUT_OF_STEP[run].extra_collective.items()
     (row,) = mismatches(out_of_step, run)
     assert (row["rank"], row["step"], row["differs_in"]) == (rank, step, "in_elems, out_elems")
@@ -84,7 +84,7 @@ def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
 def test_a_rank_with_elements_of_another_type(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """Both reductions with a different element type are reported, and the first one is marked."""
+    """Both reductions with a different element type are reported, and the first is marked."""
     rows = mismatches(out_of_step, run)
     assert [(r["rank"], r["step"], r["differs_in"], r["is_first"]) for r in rows] == [
         (2, 3, "elem_type", True),

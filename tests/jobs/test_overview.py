@@ -1,4 +1,4 @@
-"""Overviews of planted jobs: slow ranks, hosts and stages, and sums over all ranks."""
+"""In planted jobs, the overview finds slow ranks, hosts and stages, and its sums are right."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
 
 @pytest.mark.parametrize("run", [run for run, job in CAUSES.items() if job.ranks > 2])
 def test_the_late_rank_is_slow_and_nobody_else(jobs: Jobs, run: str) -> None:
-    """Only the slow rank is named, in most steps; a throttled rank in fewer steps."""
+    """Only the slow rank is named, and in most steps if its delay is large."""
     job, _ = jobs.runs[run]
     found = defaultdict(list)
     for row in rows(jobs.con, "cluster_overview", run):
@@ -57,13 +57,13 @@ def test_the_late_rank_is_slow_and_nobody_else(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", QUIET)
 def test_noise_names_nobody(jobs: Jobs, run: str) -> None:
-    """Noise alone names no rank; ranks in pipelines with two ranks per stage are not compared."""
+    """In jobs with noise but without a slow rank, no rank is named."""
     verdicts = {row["verdict"] for row in rows(jobs.con, "cluster_overview", run)}
     assert verdicts <= {"as usual", None}
 
 
 def test_a_slow_stage_is_named(slow: duckdb.DuckDBPyConnection) -> None:
-    """Both ranks of the slow stage, and no others, are named in every step."""
+    """Exactly the two ranks of the slow stage get the verdict ``slow stage``, in every step."""
     found = rows(slow, "cluster_overview", "stage")
     assert len(found) == 8 * (SLOW_STAGE.steps - 1)
     for row in found:
@@ -72,7 +72,7 @@ def test_a_slow_stage_is_named(slow: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_a_slow_host_is_named_instead_of_its_ranks(slow: duckdb.DuckDBPyConnection) -> None:
-    """All ranks of the slow host, and no others, are named as a slow host in every step."""
+    """Exactly the ranks of the slow host get the verdict ``slow host``, in every step."""
     found = rows(slow, "cluster_overview", "host")
     assert len(found) == 8 * (SLOW_HOST.steps - 1)
     for row in found:
@@ -125,7 +125,7 @@ def test_a_kernel_is_slow_on_the_rank_that_it_was_planted_on(
 
 
 def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -> None:
-    """Corrected start times agree on both hosts, although their clocks differ by 3 ms."""
+    """Start times of an occurrence agree within 0.5 ms, although clocks differ by 3 ms."""
     starts = defaultdict(list)
     for row in rows(jobs.con, "operator_across_ranks", "hosts 3 ms apart"):
         if row["name"] == "ampere_sgemm_128x64_tn":
@@ -136,7 +136,7 @@ def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -
 
 @pytest.mark.parametrize("run", ["slower clocks", "hosts 3 ms apart", "pipeline"])
 def test_the_ranks_of_the_longest_wait_come_as_simulated(jobs: Jobs, run: str) -> None:
-    """The collective with the longest waits is reported with its ranks in simulated order."""
+    """The collective with the longest waits is shown with its ranks in simulated order."""
     found = rows(jobs.con, "collective_arrivals", run)
     assert [row["position"] for row in found] == list(range(1, len(found) + 1))
     parts = {(part.rank, part.event): part for part in jobs.collectives(run)}

@@ -1,4 +1,4 @@
-"""Stages, micro-batches, bubbles and messages of planted pipelines match the simulator."""
+"""The stages, micro-batches, bubbles and messages of planted pipelines match the simulator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(jobs: Jobs, name: str, run: str) -> list[dict[str, Any]]:
 
 
 def kernels_of_steps(trace: Trace) -> dict[int, list[tuple[int, int, str]]]:
-    """Return step ─▶ start, end and kind of each kernel that was launched in the step."""
+    """Return the start, end and kind of the kernels that were launched in each step."""
     launched = {
         e.event.correlation: e.ts for e in trace.events if e.event.category == "cuda_runtime"
     }
@@ -46,9 +46,10 @@ def kind_of(stream: int | None, name: str | None) -> str:
 
 
 def parts_of(kernels: list[tuple[int, int, str]]) -> list[int]:
-    """Return the span of the compute kernels, divided by brute force.
+    """Return the length of the span of compute kernels, and its parts, by brute force.
 
-    The parts are the time of each layer that no earlier layer covers, and the idle time.
+    The parts are the idle time and the time of each kind of kernel that does not overlap a kind
+    with a higher priority.
     """
     start = min(a for a, _, kind in kernels if kind == "compute")
     end = max(b for _, b, kind in kernels if kind == "compute")
@@ -77,7 +78,7 @@ def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> 
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_bubbles_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """Bubbles match a brute-force count exactly, and the parts of a step sum to its span."""
+    """The parts of a step, including bubbles, equal a brute-force count and sum to its span."""
     _, traces = jobs.runs[run]
     kernels = {trace.did.rank: kernels_of_steps(trace) for trace in traces}
     names = ("span_ns", "compute_ns", "exposed_other_ns", "send_alone_ns", "receive_alone_ns")
@@ -94,7 +95,7 @@ def test_bubbles_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_messages_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
-    """Both sides of each message are paired as in the simulator, with waits within 2 us."""
+    """Sends and receives are paired as in the simulator, with waits that agree within 2 us."""
     parts = {
         (part.group[0], part.group[1], part.name, part.rank, part.event): part
         for part in jobs.collectives(run)
@@ -114,7 +115,7 @@ def test_messages_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
 
 
 def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
-    """Only runs that are pipelines have rows."""
+    """Runs without a pipeline have no rows."""
     for name in ("pipeline_stages", "p2p_pairs"):
         runs = jobs.con.execute(f"FROM {name}()").fetchall()
         assert {run for run, *_ in runs} == {*PIPELINES, *LINKS, "slow stage"}

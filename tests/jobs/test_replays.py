@@ -1,4 +1,4 @@
-"""Replays of planted jobs without the slow rank match the jobs simulated without the fault."""
+"""A replay without the slow rank takes as long as the job simulated without its fault."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.jobs.spec import PlantedJob
 from tests.serving_jobs import decode, trace
 
 ONE_LATE = [run for run in CAUSES if run != "slower clocks, 2 ranks"]
-"""Jobs with one slow rank; with only two ranks, the other rank is the reference."""
+"""Jobs with one slow rank, except the job that has only two ranks."""
 
 
 def length(job: PlantedJob) -> int:
-    """Return the time from the first start to the last end on any device."""
+    """Return the time from the first event to the last end on any device."""
     events = [event for rank in simulate(job) for event in rank.events]
     ends = [event.end for event in events if event.stream is not None]
     return max(ends) - min(event.start for event in events)
 
 
 def answers(jobs: Jobs, run: str) -> dict[str, tuple[int, int | None, str | None]]:
-    """Return scenario ─▶ recorded and replayed time [ns], and the reason for a missing answer."""
+    """Return the recorded time, replayed time [ns] and reason for no replay, by scenario."""
     rows = jobs.con.execute(
         "SELECT scenario, recorded_ns, replayed_ns, reason FROM what_if_v1(runs := [$run])",
         {"run": run},
@@ -41,7 +41,7 @@ def answers(jobs: Jobs, run: str) -> dict[str, tuple[int, int | None, str | None
 
 @pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
 def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
-    """Replaying the unchanged job gives the recorded time exactly, and no scenario is slower."""
+    """A replay of the unchanged job takes exactly the recorded time; no scenario takes longer."""
     told = answers(jobs, run)
     recorded, replayed, _ = told["as recorded"]
     assert replayed == recorded > 0
@@ -56,7 +56,7 @@ def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
 def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> None:
-    """In a replay of the unchanged job, operations end within 2 us of their recorded ends."""
+    """In a replay of the unchanged job, operations end within 2 us of their recorded end."""
     replay = read_replay(jobs.con, run)
     (ends,) = Sweep(replay.graph).ends([recorded(replay)])
     is_operation = replay.graph.is_operation
@@ -66,7 +66,7 @@ def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> Non
 
 @pytest.mark.parametrize("run", every_kind(ONE_LATE))
 def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: str) -> None:
-    """A replay without the slow rank is within 2 % of the job simulated without the fault."""
+    """The replay without the slow rank is as fast as the job without its fault, within 2 %."""
     job, _ = jobs.runs[run]
     healthy = replace(
         job, slower_clock={}, throttled={}, slower_kernel={}, more_kernels={}, bigger_batch={}, host_bound={}, loading={}
@@ -77,7 +77,7 @@ def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: 
 
 
 def test_a_call_that_waits_before_every_operation_is_replayed(tmp_path: Path) -> None:
-    """A call that waits before any recorded operation does not break the replay."""
+    """A replay is possible if a synchronization precedes all recorded operations."""
     document = trace([decode(is_graph=True)] * 3)
     wait = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1}
     document["traceEvents"].append(wait | {"ts": 1, "dur": 4, "args": {}})

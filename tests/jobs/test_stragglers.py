@@ -1,4 +1,4 @@
-"""Straggler verdicts on planted jobs, and on a thousand jobs without a slow rank."""
+"""Straggler verdicts are right for planted jobs and for a thousand jobs without a slow rank."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
         {"run": run},
     ).fetchall()
     late = {rank: cause for rank, is_late, cause, _ in rows if is_late}
-    # If groups cannot be separated, no rank is named and the rows say why.
+    # If groups cannot be told apart, no rank may be named.
     assert late == job.late or (run in UNSURE and not late)
     for rank, is_late, _, message in rows:
         assert (message is not None) == bool(is_late)
@@ -36,7 +36,7 @@ def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
 
 
 def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> None:
-    """The reported delay and cost equal the time that the other ranks spend waiting."""
+    """The reported delay and cost equal the time that the other ranks wait for the straggler."""
     ((late, cost, slowdown),) = jobs.con.execute(
         "SELECT late_pct, cost_pct, slowdown FROM stragglers_v1(runs := ['slower clocks']) "
         "WHERE is_straggler"
@@ -52,7 +52,7 @@ def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> Non
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database whose table of matched collectives can be filled directly."""
+    """Open a database whose table ``matched_collectives`` can be filled directly."""
     with database(tmp_path_factory.mktemp("noise")) as con:
         name = "derived.matched_collectives"
         con.execute(f"CREATE TABLE parts_of_all AS FROM {name}")
@@ -62,7 +62,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
 
 
 def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
-    """Return run and rank of the stragglers in runs with a name prefix."""
+    """Return the run and rank of each straggler in the runs with a name prefix."""
     return con.execute(
         "SELECT run, rank FROM stragglers_v1() WHERE is_straggler AND starts_with(run, $name)",
         {"name": f"{name} "},
@@ -73,7 +73,7 @@ def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
 def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     empty: duckdb.DuckDBPyConnection,
 ) -> None:
-    """At most ten of a thousand jobs without a slow rank name one.
+    """In at most ten of a thousand jobs without a slow rank, a rank is named.
 
     There are fifty jobs of each size and kind of noise.
     """
@@ -87,7 +87,7 @@ def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
 
 @pytest.mark.slow
 def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) -> None:
-    """A delay of one standard deviation is found in at least six of ten jobs of 40 collectives."""
+    """A delay of one standard deviation is found in at least 60 % of the jobs."""
     random = np.random.default_rng(3)
     found, others = 0, 0
     for size in SIZES:

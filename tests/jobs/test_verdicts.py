@@ -1,4 +1,4 @@
-"""Verdict levels: stragglers, suspicions, intermittent delays, slow links and slow stages."""
+"""Planted jobs get the right verdict: straggler, suspected, intermittent, slow link or stage."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PRODUCTION = Path(__file__).parents[3] / "shared" / "production"
 
 
 def judged(jobs: Jobs, run: str) -> list[dict[str, Any]]:
-    """Return the rows of stragglers for a run."""
+    """Return the rows of ``stragglers`` for a run."""
     answer = jobs.con.execute("FROM stragglers_v1(runs := [$run])", {"run": run})
     names = [column[0] for column in answer.description or ()]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
 
 def verdicts(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
-    """Return rank ─▶ verdict and cause, for ranks whose verdict is not ``none``."""
+    """Return the verdict and cause of each rank whose verdict is not ``none``."""
     return {row["rank"]: (row["verdict"], row["cause"]) for row in rows if row["verdict"] != "none"}
 
 
@@ -54,7 +54,7 @@ def test_each_rank_has_the_level_of_what_is_planted(
 
 
 def test_late_steps_are_counted(jobs: Jobs) -> None:
-    """Four of 19 steps are late; the partial first step is not counted."""
+    """An intermittent rank is late in four of 19 steps; the partial first step is not counted."""
     (late,) = (row for row in judged(jobs, "in some steps") if row["rank"] == 5)
     assert (late["late_step_count"], late["step_count"]) == (4, 19)
     assert late["verdict_reason"].startswith("late in 4 of 19 blocks of ")
@@ -62,7 +62,7 @@ def test_late_steps_are_counted(jobs: Jobs) -> None:
 
 
 def test_a_single_step_gives_no_verdict(jobs: Jobs) -> None:
-    """A job with a single complete step names no straggler and states the reason."""
+    """In a job with a single complete step, no straggler is named, and a reason is given."""
     rows = judged(jobs, "two steps")
     assert {row["verdict"] for row in rows} <= {"unknown", "none", "suspected"}
     assert all(row["verdict_reason"] for row in rows if row["verdict"] == "unknown")
@@ -81,7 +81,7 @@ def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) ->
 
 
 def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
-    """A slow pair of ranks in a pipeline is a slow link, but a normal pair is not."""
+    """A slow pair of ranks in a pipeline is reported as a slow link, but a normal pair is not."""
     found = jobs.con.execute(
         "SELECT run, link_ranks FROM slow_links_v1(runs := ['slow pair', 'equal pairs'])"
     ).fetchall()
@@ -106,7 +106,7 @@ def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:
 
 
 def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
-    """If a rank is missing, no rank is named, and the reason says that it may be the slow one."""
+    """If a rank is missing, no rank is named, because the missing one may be the straggler."""
     paths, _ = write_job(tmp_path / "traces", DP)
     Path(paths[2]).unlink()
     with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
@@ -119,7 +119,7 @@ def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
 @pytest.mark.always
 @pytest.mark.skipif(not PRODUCTION.is_dir(), reason="production traces are absent")
 def test_a_production_job_has_a_slow_stage_and_no_straggler(tmp_path: Path) -> None:
-    """In a production job, stage 3 is slow and no rank is a straggler, as published."""
+    """In a public production job, stage 3 is slow and no rank is a straggler."""
     namespace: dict[str, Any] = {"__name__": "to_kineto"}
     exec((PRODUCTION / "to_kineto.py").read_text(), namespace)  # noqa: S102 - published next to the data
     namespace["write"](PRODUCTION / "trace-ST.parquet", tmp_path / "traces", 8)

@@ -1,4 +1,4 @@
-"""Waits in planted jobs match the simulator."""
+"""Waits and transfers in planted jobs match the simulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOLERANCE_NS = 2_000
 
 @pytest.mark.parametrize("run", KINDS)
 def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
-    """Waits and transfers match for every rank of a fully captured collective."""
+    """For each fully captured collective, the wait and transfer of every rank are right."""
     rows = jobs.con.execute(
         "SELECT rank, event_id, wait_ns, transfer_ns, end_spread_ns FROM matched_collectives "
         "WHERE run = $run",
@@ -30,7 +30,7 @@ def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) ->
 
 @pytest.mark.parametrize("run", every_kind(sorted(KINDS.keys() - UNSURE)))
 def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None:
-    """All ranks of a collective have the same id, which no other collective has."""
+    """All ranks of a collective have the same collective id, and the last one is marked."""
     rows = jobs.con.execute(
         "SELECT rank, event_id, collective_id, is_last FROM matched_collectives WHERE run = $run",
         {"run": run},

@@ -1,4 +1,4 @@
-"""Write traces of a planted job as a profiler would capture them."""
+"""Traces of a planted job as a profiler would capture them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW = 128
 
 @dataclass(frozen=True)
 class Captured:
-    """A captured event with its arguments and with times on the rank's clock."""
+    """A captured event, with its arguments and with times on the rank's clock."""
 
     event: Event
     ts: int
@@ -27,14 +27,14 @@ class Captured:
 
 @dataclass(frozen=True)
 class Trace:
-    """The captured trace of one rank; an event is identified by its index."""
+    """The captured trace of one rank, whose events are identified by their index."""
 
     did: Rank
     events: list[Captured]
 
 
 def capture(job: PlantedJob) -> list[Trace]:
-    """Simulate and capture a job; its collectives then refer to their events in the traces."""
+    """Simulate and capture a job, and record the index of each collective's event."""
     ranks = simulate(job)
     last = max(event.end for rank in ranks for event in rank.events)
     return [Trace(did, _captured(job, did, last)) for did in ranks]
@@ -109,7 +109,7 @@ def _arguments(job: PlantedJob, event: Event) -> dict[str, Any]:
 
 
 def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
-    """Return PyTorch's arguments of a collective."""
+    """Return the arguments that PyTorch records for a collective."""
     group = sorted(part.group) if part.kind == "pp" else list(part.group)
     is_cut = job.cut_lists and len(group) > 2
     args: dict[str, Any] = {
@@ -134,7 +134,7 @@ def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
 def tokens_sent(job: PlantedJob, part: Collective) -> list[int]:
     """Return how many tokens a rank sends to each member of its group.
 
-    Every second exchange sends the tokens back.
+    Every second exchange returns the tokens.
     """
     back = part.number % 2 == 1
     pairs = [(other, part.rank) if back else (part.rank, other) for other in part.group]

@@ -29,8 +29,8 @@ class Fault:
 
     Attributes:
         kind: Kind of the fault.
-        ranks: Ranks that have the fault.
-        amount: Factor on durations, host time [ns], or number of kernels added to each layer.
+        ranks: Ranks with the fault.
+        amount: Factor on durations, additional host time [ns], or additional kernels in each layer.
         steps: Steps in which the ranks have the fault; None means all steps.
     """
 
@@ -46,7 +46,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class SlowLink:
-    """A link whose transfers take longer.
+    """A link on which transfers take longer.
 
     Attributes:
         factor: Factor on the duration of the transfers.
@@ -66,21 +66,21 @@ class Job:
     """A job with known faults.
 
     Attributes:
-        framework: How the model is divided among ranks, and what overlaps.
+        framework: Framework, which determines how the model is divided and what overlaps.
         steps: Number of captured steps.
         warm_steps: Number of steps before the capture.
         layers: Number of layers in a stage.
-        micro_batches: Number of forward passes in a step, each sent separately.
+        micro_batches: Number of forward passes in a step.
         accumulation: Number of forward and backward passes before gradients are reduced.
         layer_ns: Compute time of a layer in the forward pass.
-        data_ns: Transfer time of the gradients, or of the parameters of a layer.
+        data_ns: Transfer time of the gradients or of a layer's parameters.
         tensor_ns: Transfer time of activations between ranks that share a layer.
         launch_ns: Host time for each kernel.
-        length_spread: Standard deviation of the sequence lengths, relative to their mean.
-        rank_spread: Standard deviation of the permanent differences between ranks, as a share.
+        length_spread: Relative standard deviation of the sequence lengths.
+        rank_spread: Relative standard deviation of the permanent differences between ranks.
         writes_waits: Whether traces have the calls in which the host waits for the device.
         lost_metadata: Process groups whose kernels have no metadata; "all" means every group.
-        drift: Rate at which the clock of each host gains [ns per ns].
+        drift: Rate at which the clock of each host runs ahead [ns per ns].
         clock_offset_ns: Clock offset of each host.
         missing: Ranks without a trace.
     """
@@ -126,7 +126,7 @@ class Job:
         return rank // self.ranks_per_host
 
     def group(self, kind: str, rank: int) -> tuple[int, ...]:
-        """Return the ranks of a rank's process group of a kind (tp, dp, ep, world)."""
+        """Return the ranks in a rank's process group of a given kind: tp, dp, ep or world."""
         if kind == "world":
             return tuple(range(self.ranks))
         if kind in {"tp", "ep"}:
@@ -137,12 +137,12 @@ class Job:
         return tuple(r for r in range(self.ranks) if (r % self.tensor, self.stage(r)) == mine)
 
     def neighbor(self, rank: int, direction: int) -> int | None:
-        """Return the rank in the next (+1) or previous (-1) stage that a rank communicates with."""
+        """Return a rank's peer in the next (+1) or previous (-1) stage, or None."""
         stage = self.stage(rank) + direction
         return rank + direction * self.ranks // self.stages if 0 <= stage < self.stages else None
 
     def link_factor(self, group: tuple[int, ...]) -> float:
-        """Return the factor of the slowest link that a group's transfers cross."""
+        """Return the factor of the slowest link that the transfers of a group cross."""
         found = [1.0]
         for link in self.links:
             hosts = {self.host(r) for r in group}

@@ -1,4 +1,4 @@
-"""Kinds of random jobs: parallelism, sizes, faults and noise are drawn from a seed."""
+"""Kinds of random jobs, whose parallelism, sizes, faults and noise are drawn from a seed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ NOISES: tuple[Noise, ...] = ("gauss", "heavy tails", "bursts", "autocorrelated",
 
 
 def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
-    """Draw a job of a kind; return the job, its simulation and the correct answers.
+    """Draw a random job of a kind; return the job, its simulation and the correct answers.
 
     If a fault costs less than 2.5 %, the job is drawn again, because the fault is too small to
-    judge. The job is also drawn again if the cost of a fault ends with the first step: the host
-    then runs ahead and overlaps the delay, and a capture that starts in this step does not show it.
+    judge. The job is also drawn again if a fault costs too little after the first step. The host
+    then runs ahead and overlaps the delay, so a capture that starts in the first step does not show
+    it.
     """
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")
@@ -40,7 +41,7 @@ def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
 def fault(
     random: Random, ranks: tuple[int, ...], kinds: tuple[FaultKind, ...] = ANY_FAULT
 ) -> Fault:
-    """Draw a fault for some ranks."""
+    """Draw a random fault for the given ranks."""
     kind = random.choice(kinds)
     amount = {
         "slower clocks": random.uniform(1.15, 1.6),
@@ -57,7 +58,7 @@ def fault(
 
 
 def base(random: Random, **changes: object) -> Job:
-    """Draw a job's sizes and noise."""
+    """Draw a job with random sizes and noise."""
     job = Job(
         layers=random.choice((2, 4)),
         layer_ns=round(random.uniform(200, 600) * US),

@@ -1,4 +1,4 @@
-"""Write a simulated job as Kineto traces, one file per rank, as a profiler would capture it."""
+"""Kineto traces of a simulated job, one file per rank, as a profiler would capture them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Event = dict[str, Any]
 
 
 def begins(machine: Machine) -> list[int]:
-    """Return the start of each rank's capture, where its first captured step starts [ns]."""
+    """Return the start of each rank's capture [ns], which is where its first step starts."""
     return [next(s.start for s in spans if s.name == "ProfilerStep#10") for spans in machine.spans]
 
 

@@ -1,7 +1,8 @@
-"""Simulate the programs of all ranks: host threads, streams and collectives.
+"""Simulation of the programs of all ranks, with host threads, streams and collectives.
 
-An operation starts as soon as its stream, its launch and the operations that it waits for allow. A
-completed operation releases those that wait for it, so no global event order is needed.
+An operation starts when it is launched, its stream is free, and the operations that it waits for
+are complete. A completed operation releases the operations that wait for it, so no global event
+order is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Meeting:
 
 @dataclass(eq=False)
 class Item:
-    """A kernel on a stream, possibly a rank's part in a collective or transfer."""
+    """A kernel on a stream, which may be a rank's part in a collective or transfer."""
 
     rank: int
     name: str
@@ -47,7 +48,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Work:
-    """Instruction: the host works for a time."""
+    """Instruction: the host is busy for some time."""
 
     ns: int
 
@@ -194,20 +195,20 @@ class Machine:
         if len(meeting.parts) == len(meeting.group):
             through = max(part.start for part in meeting.parts) + meeting.transfer_ns
             for part in meeting.parts:
-                # The duration of an item is its delay when it leaves the collective.
+                # For a collective, duration_ns is the rank's delay when it leaves the collective.
                 part.end = through + part.duration_ns
                 self._done.append(part)
 
 
 class Numbers:
-    """Numbering of collectives: the n-th collective of a group is the same one on all its ranks."""
+    """Numbers collectives, so that the n-th collective of a group is the same on all ranks."""
 
     def __init__(self) -> None:
         self._meetings: dict[tuple[object, ...], Meeting] = {}
         self._counts: dict[tuple[object, ...], count[int]] = defaultdict(count)
 
     def meeting(self, rank: int, made: Meeting) -> Meeting:
-        """Return the collective that a rank's next operation in a group belongs to."""
+        """Return the collective to which a rank's next operation in a group belongs."""
         key = (made.kind, made.group, made.src, made.dst)
         made.number = next(self._counts[rank, *key])
         return self._meetings.setdefault((*key, made.number), made)

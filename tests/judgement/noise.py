@@ -1,6 +1,6 @@
-"""Noise of one rank, which is the same with and without a fault.
+"""Random noise of one rank, which is the same with and without a fault.
 
-Random numbers are drawn by position in the program, not by time.
+Random numbers depend on the position in the program, not on the time.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from tests.judgement.job import Job
 
 
 class Noises:
-    """Random factors on the work of one rank.
+    """Source of random factors on the work of one rank.
 
     Args:
-        job: The job, whose seed determines all random numbers.
+        job: Job whose seed determines all random numbers.
         rank: The rank.
     """
 
@@ -29,7 +29,7 @@ class Noises:
         self._step_factor = 1.0
 
     def begin_step(self, step: int) -> None:
-        """Draw the values that apply to a step."""
+        """Draw the random values that apply to the whole step."""
         share = self.job.noise_share
         self._random = random = Random(self._seed + 104_729 * (step + 100))
         self._other = Random(self._seed + 15_485_863 * (step + 100))
@@ -42,7 +42,7 @@ class Noises:
         self._length = exp(random.gauss(0, self.job.length_spread))
 
     def length(self) -> float:
-        """Return the factor of this step's sequence lengths on the duration of a layer."""
+        """Return the factor on the duration of a layer that models this step's sequence lengths."""
         return self._length if self.job.length_spread else 1.0
 
     def kernel(self) -> float:
@@ -55,18 +55,18 @@ class Noises:
         return max(0.2, own * self._factor * self._rank_factor)
 
     def host(self) -> float:
-        """Return the factor on the next work of the host."""
+        """Return the factor on the duration of the host's next work."""
         jitter = 0.5 if self.job.noise == "host jitter" else 0.1
         return max(0.3, self._random.lognormvariate(0, jitter))
 
     def scatter(self) -> float:
-        """Return the delay of the rank when it leaves a collective [ns]."""
+        """Return the delay with which the rank leaves a collective [ns]."""
         return self._random.expovariate(1 / 300)
 
     def pauses(self) -> bool:
-        """Return whether the host pauses here if it has that fault."""
+        """Return whether the host pauses at this point if it has the fault ``host pauses``."""
         return self._other.random() < 0.25
 
     def link(self) -> float:
-        """Return the noise of the next transfer in standard deviations."""
+        """Return the noise of the next transfer, in standard deviations."""
         return self._random.gauss(0, 1)

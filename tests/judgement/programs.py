@@ -1,4 +1,4 @@
-"""Programs of the ranks for each framework: DDP, FSDP, tensor, pipeline, experts, serving."""
+"""Programs that the ranks run for each framework, such as DDP, FSDP or pipelines."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class _Program:
         after: bool = True,
         pair: tuple[int, int] | None = None,
     ) -> Item:
-        """Launch a rank's part in a collective; with `after`, it waits for earlier computation."""
+        """Launch the rank's part in a collective; by default, it waits for earlier computation."""
         job = self.job
         group = tuple(sorted(pair)) if pair else job.group(kind, self.rank)
         factor = job.link_factor(group) * (1 + 0.02 * abs(self.noise.link()))
@@ -222,7 +222,7 @@ class _Program:
         return item
 
     def joined(self, kind: str, stream: int, name: str, ns: int) -> None:
-        """Launch a collective that later computation waits for."""
+        """Launch a collective, and make later computation wait for it."""
         if len(self.job.group(kind, self.rank)) > 1:
             self.wait_for(self.collective(kind, stream, name, ns))
 

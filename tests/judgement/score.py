@@ -1,4 +1,7 @@
-"""Score verdicts and what-if answers on freshly drawn jobs: ``python -m tests.judgement.score KIND... --jobs 20``."""
+"""Score verdicts and what-if answers on newly drawn jobs.
+
+Run as a program: ``python -m tests.judgement.score KIND... --jobs 20``.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ from tests.judgement.truth import Truth
 
 FAULT_SCENARIOS = {"no straggler": ("no straggler", "no late rank")}
 POINTS, SHARE = 1.0, 0.1
-"""A saving is correct if its error is at most one point or a tenth of the truth."""
+"""Tolerance for a saving: one percentage point or a tenth of the true saving."""
 
 
 @dataclass
 class Answer:
-    """The answers that the analyses give for a job.
+    """The answers of the analyses for a job.
 
     Attributes:
         verdicts: Rank ─▶ verdict.
         causes: Rank ─▶ cause.
         saved_pct: Scenario ─▶ saving as a share of the capture [%].
-        links: Ranks of each slow link, and the rank or host that all slow links have in common.
+        links: Ranks of each slow link, with the rank or host that all slow links have in common.
     """
 
     verdicts: dict[int, str]
@@ -42,7 +45,7 @@ class Answer:
 
 @dataclass
 class Tally:
-    """Counts of correct answers for a kind of job, and errors of the savings in points."""
+    """Counts of correct answers for a kind of job, and errors of savings in percentage points."""
 
     counts: Counter[str] = field(default_factory=Counter)
     errors: dict[str, list[float]] = field(default_factory=dict)
@@ -79,7 +82,7 @@ def _verdict(row: dict[str, object]) -> str:
 
 
 def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
-    """Compare an answer with the truth and count it."""
+    """Compare the answers for a job with the truth, and count the correct ones."""
     counts, verdicts = tally.counts, answer.verdicts
     counts["jobs"] += 1
     named = {r: v for r, v in verdicts.items() if v in {"straggler", "intermittent", "suspected"}}
@@ -119,7 +122,7 @@ def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
 
 
 def score(kind: str, jobs: int, seed: int) -> Tally:
-    """Draw jobs of a kind, ingest each one and judge the answers."""
+    """Draw jobs of a kind, ingest them, and count the correct answers."""
     tally = Tally()
     for number in range(seed, seed + jobs):
         job, machine, truth = planted(kind, number)
@@ -147,7 +150,7 @@ def row(kind: str, tally: Tally) -> str:
 
 
 def main() -> None:
-    """Print a line for each kind, and with ``--notes`` the wrong answers."""
+    """Print a line for each kind, and with ``--notes`` also the wrong answers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="all kinds if none is given")
     parser.add_argument("--jobs", type=int, default=20, help="jobs of each kind")

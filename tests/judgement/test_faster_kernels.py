@@ -1,4 +1,4 @@
-"""Predicted savings of faster kernels match jobs that are simulated with faster kernels."""
+"""Predicted savings of faster kernels match simulations with faster kernels."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SEED = 7300
 def test_a_kernel_twice_as_fast_saves_what_the_faster_job_takes_less(
     kind: str, tmp_path: Path
 ) -> None:
-    """The saving of a kernel that takes half the time is correct within a point or a tenth.
+    """The predicted saving of a kernel that takes half the time is correct within the tolerance.
 
-    Communication that takes no time saves as much as the scenario without transfers.
+    If communication takes no time, the saving equals that of the scenario without transfers.
     """
     job, _, _ = planted(kind, SEED)
     slow = replace(job, faults=(Fault("slower kernel", tuple(range(job.ranks)), 2.0),))

@@ -1,4 +1,4 @@
-"""Predictions for a job with a fault match a later run without the fault."""
+"""Predictions for a job with a fault match a later run of the job without the fault."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def by_scenario(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest both runs of an FSDP job that has a straggler."""
+    """Ingest an FSDP job with a straggler, and the same job without it."""
     return both_runs("FSDP, hidden", tmp_path_factory.mktemp("later"))
 
 
 def test_the_run_without_its_straggler_takes_as_long_as_predicted(store: Path) -> None:
-    """The fixed run takes as long as predicted, and is faster than recorded before."""
+    """The run without the straggler takes as long as predicted from the run with it."""
     with hta_sql.open(store) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     right, recorded = rows["no late rank"], rows["as recorded"]
@@ -66,7 +66,7 @@ def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
 def test_compare_shows_predictions_next_to_the_measured_step(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Text, Markdown and JSON show predictions, but only for whole runs."""
+    """``compare --predicted`` shows predictions in all formats, but only for whole runs."""
     runs = [f"{store}:faulty", f"{store}:fixed"]
 
     def told(*options: str) -> str:
@@ -83,7 +83,7 @@ def test_compare_shows_predictions_next_to_the_measured_step(
 
 
 def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path: Path) -> None:
-    """Runs in two stores have the same predictions; a selection of ranks has none."""
+    """Predictions are the same if the runs are in two stores, but require whole runs."""
     job, _, _ = planted("FSDP, hidden", SEED)
     fixed = job.healthy()
     write(tmp_path / "fixed", fixed, simulate(fixed))
@@ -104,7 +104,7 @@ def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path:
 def test_other_faults_that_are_removed_are_as_predicted(
     kind: str, scenario: str, tmp_path: Path
 ) -> None:
-    """Predictions hold for a slow link that is fixed, and for gradient accumulation."""
+    """Predictions hold if a slow link is fixed, and for a job with gradient accumulation."""
     with hta_sql.open(both_runs(kind, tmp_path)) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     assert rows[scenario]["verdict"] == "as predicted"

@@ -1,4 +1,4 @@
-"""What-if answers for simulated jobs match simulations without the fault."""
+"""What-if answers for simulated jobs match simulations of the same jobs without the fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.judgement.score import POINTS, SHARE
 SEED = 4
 
 STRAGGLERS = ("FSDP, hidden", "hot expert", "drift", "accumulation", "serving")
-"""Kinds whose straggler is found, so that the test depends only on the replay."""
+"""Kinds of jobs whose straggler is always found, so that tests depend only on the replay."""
 
 LINKS = ("slow link, pair", "slow link, rank")
 ANY = ("tp x pp x dp", "pp x dp", "sequence lengths", "noise, host jitter", "checkpoint")
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def rows_of(folder: Path) -> dict[str, Row]:
-    """Ingest the traces in a folder and return the rows of what_if by scenario."""
+    """Ingest the traces in a folder and return the rows of ``what_if`` by scenario."""
     with hta_sql.ingest(folder / "traces", folder / "job.store") as store:
         return {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
 
@@ -37,7 +37,7 @@ def rows_of(folder: Path) -> dict[str, Row]:
 def answers(
     kind: str, folder: Path, seed: int = SEED, *, writes_waits: bool = True
 ) -> tuple[dict[str, float], dict[str, float | None]]:
-    """Return the true savings of a job, and the savings that what_if states [%]."""
+    """Return the true savings of a job, and the savings that ``what_if`` predicts [%]."""
     job, machine, truth = planted(kind, seed)
     write(folder / "traces", replace(job, writes_waits=writes_waits), machine)
     rows = rows_of(folder)
@@ -45,14 +45,14 @@ def answers(
 
 
 def is_near(answer: float | None, right: float) -> bool:
-    """Return whether an answer is within the tolerance of the truth."""
+    """Return whether a predicted saving is correct within the tolerance."""
     return answer is not None and abs(answer - right) <= max(POINTS, SHARE * right)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STRAGGLERS)
 def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> None:
-    """Removing the slow rank saves what the fault costs, within a point or a tenth."""
+    """The predicted saving without the slow rank equals the cost of the fault."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["no late rank"], right["no straggler"])
     assert is_near(answered["no transfer"], right["no transfer"])
@@ -61,7 +61,7 @@ def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LINKS)
 def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path) -> None:
-    """Speeding up the slow link saves what the link costs, within a point or a tenth."""
+    """The predicted saving of a link at its peers' speed equals the cost of the slow link."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["link at peers' speed"], right["link at peers' speed"])
 
@@ -71,7 +71,7 @@ def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path
 def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
     kind: str, tmp_path: Path
 ) -> None:
-    """Removing transfers saves what they cost, and no scenario has a negative saving."""
+    """The predicted saving without transfers equals their cost, and no saving is negative."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["no transfer"], right["no transfer"])
     assert all(saved is None or saved >= 0 for saved in answered.values())
@@ -82,7 +82,7 @@ def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
 def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
     kind: str, tmp_path: Path
 ) -> None:
-    """If host waits are not recorded, they are inferred from pauses while the device was idle."""
+    """Savings are correct even if the calls in which hosts wait are not recorded."""
     right, answered = answers(kind, tmp_path, writes_waits=False)
     for scenario in right.keys() - {"no straggler"}:
         assert is_near(answered[scenario], right[scenario])
@@ -95,14 +95,14 @@ def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
 def test_a_capture_that_begins_within_a_run_saves_as_the_whole_run(
     kind: str, seed: int, tmp_path: Path
 ) -> None:
-    """Savings are correct for a capture that begins within a run, after some launches."""
+    """Savings are correct even if the capture begins within a run, after some launches."""
     right, answered = answers(kind, tmp_path, seed)
     for scenario in right.keys() - {"no straggler"}:
         assert is_near(answered[scenario], right[scenario])
 
 
 def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) -> None:
-    """Savings are lower bounds if hosts run ahead and no wait is recorded."""
+    """Savings are lower bounds if hosts run ahead and their waits are not recorded."""
     job, machine, _ = planted("slow link, rank", 1002)
     write(tmp_path / "traces", replace(job, writes_waits=False), machine)
     rows = rows_of(tmp_path)
@@ -137,7 +137,7 @@ def without_some_kernels(events: list[Row]) -> list[Row]:
 
 @pytest.mark.parametrize("is_late", [True, False])
 def test_savings_are_lower_bounds_if_a_trace_lost_events(is_late: bool, tmp_path: Path) -> None:
-    """If a trace lost events, savings are lower bounds that do not exceed the truth."""
+    """If a trace lost events, savings are lower bounds that do not exceed the true savings."""
     job, machine, truth = planted("pp x dp", 7000)
     write(tmp_path / "traces", job, machine)
     (late,) = truth.late
@@ -161,7 +161,7 @@ def with_more_data(events: list[Row]) -> list[Row]:
 def test_savings_of_work_are_lower_bounds_if_data_sizes_differ(tmp_path: Path) -> None:
     """If data sizes differ between ranks, savings from less work are lower bounds.
 
-    The replay keeps the recorded transfers, which would be shorter, too.
+    The replay keeps the recorded transfers, although they would be shorter as well.
     """
     job, machine, truth = planted("hot expert", SEED)
     write(tmp_path / "traces", job, machine)
@@ -173,7 +173,7 @@ def test_savings_of_work_are_lower_bounds_if_data_sizes_differ(tmp_path: Path) -
 
 
 def test_a_rank_that_loads_longer_costs_what_the_job_takes_less_without_it(tmp_path: Path) -> None:
-    """Without slow data loading, the saving equals the difference to the healthy job."""
+    """The predicted saving without slow data loading equals the difference to the healthy job."""
     delayed = JobSpec(ranks=4, steps=4, stragglers={2: 3_000_000})
     lengths = []
     for name, spec in (("late", delayed), ("healthy", replace(delayed, stragglers={}))):

@@ -1,4 +1,4 @@
-"""The slowdown of a production job matches the figures published with its data.
+"""The slowdown of a production job matches the figures that were published with its data.
 
 The job and its figures are not part of this project; the tests are skipped if they are missing.
 """
@@ -58,13 +58,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def slowdowns(store: TraceStore, kind: str) -> dict[str, float]:
-    """Return part ─▶ slowdown for a kind of part."""
+    """Return the slowdown of each part of a given kind, such as a stage."""
     rows = store.run("slowdown_parts").arrow().to_pylist()
     return {row["part"]: row["slowdown"] for row in rows if row["part_kind"] == kind}
 
 
 def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[str, Any]) -> None:
-    """The ratio of recorded to uniform time equals the published slowdown."""
+    """The ratio of the recorded time to the time with uniform durations is as published."""
     rows = {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
     uniform = rows["uniform"]
     slowdown = uniform["recorded_ns"] / uniform["replayed_ns"]
@@ -72,7 +72,7 @@ def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[st
 
 
 def test_stages_are_as_slow_as_published(store: TraceStore, published: dict[str, Any]) -> None:
-    """The slowdown of each stage equals the published one, and the last stage is the slowest."""
+    """The slowdown of each stage is as published, and stage 3 is the slowest."""
     found = slowdowns(store, "stage")
     expected = published["blocking_decompose_by_stage"]
     assert found == pytest.approx(expected, rel=TOLERANCE)
@@ -82,7 +82,7 @@ def test_stages_are_as_slow_as_published(store: TraceStore, published: dict[str,
 def test_data_parallel_ranks_are_as_slow_as_published(
     store: TraceStore, published: dict[str, Any]
 ) -> None:
-    """The slowdown of each data-parallel rank equals the published one."""
+    """The slowdown of each data-parallel rank is as published."""
     expected = published["blocking_decompose_by_dp_rank"]
     assert slowdowns(store, "data-parallel rank") == pytest.approx(expected, rel=TOLERANCE)
 
@@ -90,7 +90,7 @@ def test_data_parallel_ranks_are_as_slow_as_published(
 def test_kinds_of_operations_are_as_slow_as_published(
     store: TraceStore, published: dict[str, Any]
 ) -> None:
-    """The slowdown of each kind of operation equals the published one."""
+    """The slowdown of each kind of operation is as published."""
     found, expected = slowdowns(store, "operation"), published["blocking_decompose_by_optype"]
     for kind, kernel in KERNELS.items():
         assert found[kernel] == pytest.approx(expected[kind], rel=TOLERANCE), kind

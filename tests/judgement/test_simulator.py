@@ -16,7 +16,7 @@ JOB = Job(ranks=4, steps=3, layers=2, noise_share=0.01)
 
 
 def test_a_collective_ends_after_its_last_rank_has_come() -> None:
-    """A collective transfers after its last rank has started; each rank leaves separately."""
+    """The transfer of a collective begins when its last rank starts; ranks leave it separately."""
     machine = simulate(JOB)
     meetings = {id(i.meeting): i.meeting for items in machine.items for i in items if i.meeting}
     assert meetings
@@ -35,7 +35,7 @@ def test_streams_run_one_item_after_another() -> None:
 
 
 def test_noise_is_the_same_without_the_fault() -> None:
-    """Removing the fault does not change the kernel durations of the other ranks."""
+    """Removing a fault does not change the kernel durations of other ranks."""
     late = replace(JOB, faults=(Fault("slower clocks", (1,), 1.5),))
     for rank in (0, 2, 3):
         with_fault, without = simulate(late).items[rank], simulate(late.healthy()).items[rank]
@@ -52,7 +52,7 @@ def test_a_slow_link_slows_the_groups_that_cross_it() -> None:
 
 @pytest.mark.parametrize("kind", ["DDP, few steps", "pp x dp", "serving", "slow link, pair"])
 def test_a_kind_is_the_same_job_for_the_same_seed(kind: str) -> None:
-    """A kind and a seed determine the whole job."""
+    """The kind and the seed determine the whole job."""
     (first, one, truth), (second, other, same) = planted(kind, 5), planted(kind, 5)
     assert first == second
     assert truth == same
@@ -62,14 +62,14 @@ def test_a_kind_is_the_same_job_for_the_same_seed(kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_drawn_and_runs_to_its_end(kind: str) -> None:
-    """Every kind can be simulated, and only ranks with a trace have an expected verdict."""
+    """Jobs of every kind can be simulated, and only ranks with a trace have expected verdicts."""
     job, machine, truth = planted(kind, 3)
     assert all(item.end >= item.start >= 0 for items in machine.items for item in items)
     assert set(truth.late) <= set(range(job.ranks)) - set(job.missing)
 
 
 def test_a_step_is_late_if_the_fault_makes_it_longer() -> None:
-    """A step counts as late only if the fault makes it longer, even if hosts run ahead."""
+    """Only steps that the fault makes longer count as late, even if hosts run ahead."""
     pauses = Fault("data loading", (2,), 5 * MS, steps=(1, 3))
     job = replace(JOB, steps=6, faults=(pauses,))
     assert late_steps(job) == 2

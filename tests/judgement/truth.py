@@ -1,4 +1,4 @@
-"""The correct answers for a job, computed by simulating it again without its faults."""
+"""Correct answers for a job, computed by simulating it again without its faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CAUSES = {
 
 
 LATE_SHARE = 0.01
-"""Minimum delay of a late step as a share of its duration, as in the analyses' defaults."""
+"""Minimum delay of a late step as a share of its duration, which is also the analyses' default."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Truth:
     """The correct answers for a job.
 
     Attributes:
-        late: Slow rank ─▶ correct verdicts. Both straggler and intermittent are correct if the fault
-            affects about half of the steps.
+        late: Slow rank ─▶ correct verdicts. Both straggler and intermittent are correct if the
+            fault affects about half of the steps.
         causes: Slow rank ─▶ correct causes.
         slow_links: Links whose transfers are slower.
         saved_pct: Scenario ─▶ saving as a share of the capture [%].
         is_decidable: Whether the traces show enough to name all slow ranks.
-        least_alone_pct: Cost of the smallest fault in a job without the others [%]; None if the job has
-            only one fault.
-        later_pct: Cost of the smallest fault after the first step, in a job without the others [%]; None
-            if the job has no fault.
+        least_alone_pct: Cost of the smallest fault in a job without other faults [%]; None if the
+            job has only one fault.
+        later_pct: Cost of the smallest fault after the first step, in a job without other faults
+            [%]; None if the job has no fault.
     """
 
     late: dict[int, set[str]]
@@ -63,9 +63,9 @@ def _verdicts(job: Job, fault: Fault) -> set[str]:
 
 
 def _verdicts_of_chance(job: Job, fault: Fault) -> set[str]:
-    """Return the correct verdicts for a rank with random delays, by its number of late steps.
+    """Return the correct verdicts for a rank with random delays, given its number of late steps.
 
-    Both verdicts are correct if a single step decides whether most steps are late.
+    Both verdicts are correct if it depends on a single step whether most steps are late.
     """
     late = late_steps(replace(job, faults=(fault,)))
     if 2 * (late + 1) <= job.steps:
@@ -74,7 +74,7 @@ def _verdicts_of_chance(job: Job, fault: Fault) -> set[str]:
 
 
 def late_steps(job: Job) -> int:
-    """Return how many captured steps the faults make at least 1 % longer."""
+    """Return the number of captured steps that the faults make at least 1 % longer."""
     ends, usual = (_step_ends(j, simulate(j)) for j in (job, job.healthy()))
     least = LATE_SHARE * (usual[-1] - usual[0]) / job.steps
     delays = [end - healthy for end, healthy in zip(ends, usual, strict=True)]
@@ -82,7 +82,7 @@ def late_steps(job: Job) -> int:
 
 
 def _step_ends(job: Job, machine: Machine) -> list[int]:
-    """Return the end of each step on the devices, starting with the last uncaptured step [ns]."""
+    """Return the device end time of each step [ns], starting with the step before the capture."""
     steps = job.steps + job.warm_steps
     return [min(begins(machine))] * (not job.warm_steps) + [
         max(item.end for items in machine.items for item in items[: step * len(items) // steps])
@@ -98,7 +98,7 @@ def length(job: Job, machine: Machine) -> int:
 
 
 def _later(job: Job, machine: Machine) -> int:
-    """Return the time from the end of the first step to the last end on any device [ns]."""
+    """Return the time from the end of the first step to the end of the capture [ns]."""
     steps = job.steps + job.warm_steps
     firsts = (items[: (1 + job.warm_steps) * len(items) // steps] for items in machine.items)
     return length(job, machine) - (
@@ -117,7 +117,7 @@ def truth_of(job: Job, machine: Machine) -> Truth:
     scenarios = {"no transfer": saved(instant)}
     if job.faults:
         scenarios["no straggler"] = saved(job.healthy())
-    # A fault that is hidden by another fault costs nothing by itself.
+    # If a fault is overlapped by a larger one, only a job without the others shows its cost.
     healthy = length(job.healthy(), simulate(job.healthy())) if len(job.faults) > 1 else 0
     alone = [replace(job, faults=(fault,)) for fault in job.faults]
     least = (

@@ -1,4 +1,4 @@
-"""Expected values and marks of charts that compare ranks."""
+"""Expected values and marks in charts that compare ranks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def what_if(rows: Rows) -> Expected:
 
 
 def process_group_costs(rows: Rows) -> Expected:
-    """Expect the exposed transfer and wait of each group, as shares and as times."""
+    """Expect the exposed transfer and wait times of each group, as shares and as times."""
     values = {}
     for (group,), own in by(rows, "pg_desc").items():
         for part in ("transfer", "wait"):
@@ -102,7 +102,7 @@ def operator_across_ranks(rows: Rows) -> Expected:
 
 
 def special_operators(rows: Rows) -> Expected:
-    """Expect a cell with a count for each rank and kind."""
+    """Expect a cell with a count for each rank and kind of operator."""
     counts = column(rows, "op_count")
     return {"op_count": counts}, {"rect": len(rows), "text": len(rows)}
 
@@ -115,7 +115,7 @@ def pipeline_stages(rows: Rows) -> Expected:
 
 
 def cluster_step_trace(rows: Rows) -> Expected:
-    """Expect the parts of the mean step; if the backward pass is unknown, the rest is one part."""
+    """Expect the parts of each rank's step, with the rest as a part ``not separable``."""
     parts = ("iteration_interval_ns", "forward_backward_ns", "tail_ns")
     told = {
         words: [(row[part] or 0) / US for row in rows]
@@ -130,7 +130,7 @@ def cluster_step_trace(rows: Rows) -> Expected:
 
 
 def p2p_pairs(rows: Rows) -> Expected:
-    """Expect a bar for each side's transfer and wait, and a line that connects the sides."""
+    """Expect bars for the transfer and wait of each side, and a line that connects the sides."""
     sides = ("send", "recv")
     first = min(row[f"{side}_start_ns"] for row in rows for side in sides)
     ends = [row["end_ns"] for row in rows for _ in sides]
@@ -141,7 +141,7 @@ def p2p_pairs(rows: Rows) -> Expected:
 
 
 def collective_arrivals(rows: Rows) -> Expected:
-    """Expect a bar for each wait and one for each transfer."""
+    """Expect a bar for each wait and each transfer."""
     unit = MS if max(row["end_ns"] - row["start_ns"] for row in rows) >= MS else US
     first = min(row["start_ns"] for row in rows)
     ends = [row["end_ns"] for row in rows]

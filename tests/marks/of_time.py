@@ -1,4 +1,4 @@
-"""Expected values and marks of charts of time, kernels, operators and memory."""
+"""Expected values and marks in charts of times, kernels, operators and memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def comm_comp_overlap(rows: Rows) -> Expected:
 
 
 def comparison(rows: Rows) -> Expected:
-    """Expect both steps with the parts that differ between them, and a bar for each change."""
+    """Expect a bar for each side, for each part that differs, and for each change."""
     parts = [row for row in rows if row["level"] == "part" and row["diff_ns"]]
     changes = [row for row in rows if row["level"] == "row" and row["is_change"]]
     return {"diff": column(changes, "diff_ns", US)}, {"rect": 2 + len(parts) + len(changes)}
@@ -55,7 +55,7 @@ def memory_bandwidth_summary(rows: Rows) -> Expected:
 
 
 def queue_full_time(rows: Rows) -> Expected:
-    """Expect a bar for each stream that was full at any time."""
+    """Expect a bar for each stream whose queue was full at any time."""
     return {"time": column(rows, "full_ns", MS)}, {"rect": seen(r["full_ns"] for r in rows)}
 
 
@@ -89,7 +89,7 @@ def gpu_kernels_by_name(rows: Rows) -> Expected:
 
 
 def kernels_across_ranks(rows: Rows) -> Expected:
-    """Expect a bar for each kernel, with a line from the minimum to the maximum and its ends."""
+    """Expect a bar for each kernel, and a range line from its minimum to its maximum."""
     pairs = {"time": "mean_rank_ns", "low": "min_rank_ns", "high": "max_rank_ns"}
     marks = {"rect": 3 * len(rows), "rule": len(rows)}
     return {drawn: column(rows, name, MS) for drawn, name in pairs.items()}, marks
@@ -104,22 +104,22 @@ def launch_histograms(rows: Rows) -> Expected:
 
 
 def aten_op_kernels_and_delay(rows: Rows) -> Expected:
-    """Expect both delays of the twenty most frequent kernel sequences."""
+    """Expect bars for both delays of the 20 most frequent kernel sequences."""
     drawn = longest(rows, "call_count", 20)
     launch, queue = column(drawn, "launch_delay_ns", US), column(drawn, "queue_delay_ns", MS)
     return {"time": sorted(launch + queue)}, {"rect": 2 * len(drawn)}
 
 
 def frequent_kernel_sequences(rows: Rows) -> Expected:
-    """Expect a bar for each sequence with its frequency."""
+    """Expect a bar for each sequence that shows its number of occurrences."""
     values = {"occurrence_count": column(rows, "occurrence_count")}
     return values | {"time": column(rows, "device_sum_ns", US)}, {"rect": len(rows)}
 
 
 def idle_causes(rows: Rows) -> Expected:
-    """Expect a bar for each of the twenty longest causes, summed over ranks.
+    """Expect a bar for each of the 20 longest idle causes, summed over ranks.
 
-    A cause is identified by cause, relation, name and call.
+    A bar stands for one combination of cause, relation, name and call.
     """
     times = [
         total(own, "idle_ns") for own in by(rows, "cause", "relation", "name", "call").values()
@@ -129,7 +129,7 @@ def idle_causes(rows: Rows) -> Expected:
 
 
 def ops_by_name(rows: Rows) -> Expected:
-    """Expect the fifteen longest operations on the host and on the device."""
+    """Expect bars for the 15 longest operations on the host and on the device."""
     drawn = [row for side in by(rows, "side").values() for row in longest(side, "sum_ns", 15)]
     return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
 
@@ -176,7 +176,7 @@ def folded_stacks(rows: Rows) -> Expected:
 
 
 def operator_categories(rows: Rows) -> Expected:
-    """Expect the phases of each category, averaged over the ranks."""
+    """Expect a bar for each phase of each category, averaged over ranks."""
     ranks = len(by(rows, "rank"))
     categories = by(rows, "category").values()
     means = {
@@ -190,7 +190,7 @@ def operator_categories(rows: Rows) -> Expected:
 
 
 def roofline(rows: Rows) -> Expected:
-    """Expect a point for each arithmetic operator with a known roofline, and a line per roof."""
+    """Expect a point for each operator with FLOPs and a roofline, and a line for each roof."""
     known = [row for row in rows if row["roofline_ns"] is not None and row["flops"]]
     values = {
         "time": column(known, "device_ns", US),
@@ -200,7 +200,7 @@ def roofline(rows: Rows) -> Expected:
 
 
 def user_annotation_breakdown(rows: Rows) -> Expected:
-    """Expect a bar for the mean over ranks, and a line with ends from minimum to maximum."""
+    """Expect a bar for the mean over ranks, and a range line from the minimum to the maximum."""
     sums = [column(own, "sum_ns", MS) for own in by(rows, "name").values()]
     values = {
         "time": sorted(map(mean, sums)),
@@ -211,7 +211,7 @@ def user_annotation_breakdown(rows: Rows) -> Expected:
 
 
 def cupti_counters_by_operator(rows: Rows) -> Expected:
-    """Expect a bar for each operator: the sum of its counters, weighted by FLOPs."""
+    """Expect a bar for each operator that shows its counters weighted by FLOPs."""
     counted = [row for row in rows if row["flop_weight"]]
     operators = by(counted, "bottom_level_op").values()
     flops = [sum(r["value"] * r["flop_weight"] for r in own) for own in operators]
@@ -219,13 +219,13 @@ def cupti_counters_by_operator(rows: Rows) -> Expected:
 
 
 def potential_stragglers(rows: Rows) -> Expected:
-    """Expect a bar for each rank that was ever among the last."""
+    """Expect a bar for each rank that was among the last at least once."""
     counts = column(rows, "late_count")
     return {"late_count": counts}, {"rect": seen(counts)}
 
 
 def profiler_steps(rows: Rows) -> Expected:
-    """Expect a line for each step, from the shortest to the longest rank, and its mean."""
+    """Expect a range line from the fastest to the slowest rank for each step, and a mean."""
     steps = [column(own, "dur", MS) for own in by(rows, "step").values()]
     values = {
         "low": sorted(map(min, steps)),
@@ -236,7 +236,7 @@ def profiler_steps(rows: Rows) -> Expected:
 
 
 def straggler_metric(rows: Rows) -> Expected:
-    """Expect a bar for each rank and step that starts at the delay after the first rank.
+    """Expect a bar for each rank and step, which starts at its delay after the first rank.
 
     The length of the bar is the duration of the step.
     """
@@ -251,7 +251,7 @@ def gpu_timeline(rows: Rows) -> Expected:
 
 
 def timeline(rows: Rows) -> Expected:
-    """Expect a bar for each row, with its name if the bar is wide enough."""
+    """Expect a bar for each row, with a name if the bar is wide enough."""
     values = {"start": column(rows, "start_ns", MS), "op_count": column(rows, "op_count")}
     wide = max(row["end_ns"] for row in rows) * 40 / 960
     named = seen(row["end_ns"] - row["start_ns"] >= wide for row in rows)
@@ -278,7 +278,7 @@ def temporal_breakdown(rows: Rows) -> Expected:
 
 
 def step_accounting(rows: Rows) -> Expected:
-    """Expect the parts of each rank's mean step, as shares and as times; NULL is drawn as 0."""
+    """Expect the parts of each rank's mean step, as shares and as times, with NULL as 0."""
     known = [row | {part: row[part] or 0 for part in STEP_PARTS} for row in rows]
     means = {
         part: [mean(row[part] for row in own) for own in by(known, "rank").values()]
@@ -291,7 +291,7 @@ def step_accounting(rows: Rows) -> Expected:
 
 
 def step_breakdown(rows: Rows) -> Expected:
-    """Expect the roles of each rank's mean step, as shares and as times."""
+    """Expect the time of each role in each rank's mean step, as shares and as times."""
     means = {
         part: [mean(row[part] or 0 for row in own) for own in by(rows, "rank").values()]
         for part in STEP_ROLES
@@ -302,9 +302,9 @@ def step_breakdown(rows: Rows) -> Expected:
 
 
 def gpu_summary(rows: Rows) -> Expected:
-    """Expect a bar and a number for each GPU and known measure.
+    """Expect a bar and a number for each GPU and each measure that is known.
 
-    Kernels with unknown tensor-core use have a pale bar.
+    The share of kernels with unknown tensor-core use has a pale bar.
     """
     known = [name for name in MEASURES if any(row[name] is not None for row in rows)]
     shares = sorted(row[name] / 100 for row in rows for name in MEASURES if row[name] is not None)
@@ -313,9 +313,9 @@ def gpu_summary(rows: Rows) -> Expected:
 
 
 def kernel_table(rows: Rows) -> Expected:
-    """Expect a bar for each of the longest kernels, and a cell for each decade of launch durations.
+    """Expect a bar for each of the longest kernels, and a cell for each range of durations.
 
-    The bar shows the kernel's time, averaged over ranks.
+    A bar shows the time of a kernel, averaged over ranks.
     """
     kernels = sorted(by(rows, "name").values(), key=lambda own: -total(own, "sum_ns"))[:20]
     times = sorted(total(own, "sum_ns") / 2 / US for own in kernels)
@@ -331,7 +331,7 @@ def graph_kernels(rows: Rows) -> Expected:
 def memory_curve(rows: Rows) -> Expected:
     """Expect a panel for each device, with an area of allocated memory and a point at the peak.
 
-    If memory is reserved, the panel also has a line.
+    If reserved memory is known, the panel also has a line.
     """
     peaks = by([row for row in rows if row["is_peak"]], "device_type", "device")
     of_gpu = [row for row in rows if row["device"] == 0]
@@ -346,7 +346,7 @@ def memory_curve(rows: Rows) -> Expected:
 def live_at_peak(rows: Rows) -> Expected:
     """Expect the parts of each device's peak as shares.
 
-    Below, expect the memory of the fullest device by allocating operator.
+    Below it, expect the memory of the fullest device by allocating operator.
     """
     gpu = [row for row in rows if row["device"] == 0]
     whole = total(gpu, "bytes")
@@ -363,13 +363,13 @@ def live_at_peak(rows: Rows) -> Expected:
 
 
 def memory_by_operator(rows: Rows) -> Expected:
-    """Expect a bar for each operator with allocations of its own."""
+    """Expect a bar for each operator that allocates memory itself."""
     own = [row for row in rows if row["self_allocated_bytes"] and row["operator_name"]]
     return {"allocated": column(own, "self_allocated_bytes", 1e3)}, {"rect": len(own)}
 
 
 def iterations(rows: Rows) -> Expected:
-    """Expect a bar for each iteration in each panel: time, requests, and context if known."""
+    """Expect bars for each iteration: its time, its requests and, if known, its context."""
     unit = MS if max(row["device_ns"] for row in rows) >= MS else US
     known = [row for row in rows if row["context_tokens"] is not None]
     values = {

@@ -1,4 +1,4 @@
-"""Count and sum result rows to compute the expected marks of a chart."""
+"""Helpers that count and sum result rows to compute the expected marks of a chart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 Rows = list[dict[str, Any]]
 
 Expected = tuple[dict[str, list[float]], dict[str, int]]
-"""Drawn column ─▶ its sorted values, and kind of mark ─▶ number of visible marks."""
+"""Sorted values of each drawn column, and number of visible marks of each kind."""
 
 MS, US = 1e6, 1e3
 
@@ -38,18 +38,18 @@ def total(rows: Rows, name: str) -> float:
 
 
 def apart(rows: Rows, low: str, high: str, widest: str) -> int:
-    """Count rows with a visible interval on an axis up to the maximum of column ``widest``."""
+    """Count rows whose interval is visible on an axis that ends at the maximum of ``widest``."""
     least = 1e-4 * max(row[widest] for row in rows)
     return sum(row[high] - row[low] > least for row in rows)
 
 
 def seen(values: Iterable[float]) -> int:
-    """Count values whose bars are visible."""
+    """Count the values whose bars are visible."""
     return sum(value != 0 for value in values)
 
 
 def boxed(rows: Rows, pairs: dict[str, str]) -> Expected:
-    """Count the marks of a box plot for each row: a line, one or two boxes, and a symbol."""
+    """Return the expected box plot of each row: a line, one or two boxes, and a symbol."""
     boxes = len(rows) + apart(rows, pairs["p25"], pairs["p75"], pairs["max"])
     lines = apart(rows, pairs["min"], pairs["max"], pairs["max"])
     marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}

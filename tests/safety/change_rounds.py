@@ -1,8 +1,8 @@
-"""Kill a removal or a rename before each file change, and query the store after each kill.
+"""Kill a removal or a rename before each file change, and query the store after every kill.
 
-Run as a program: ``python change_rounds.py STORE remove|rename``. The store must have the runs a, b
-and c. The program forks for each query and opens no store itself, because the engine does not
-survive a fork. It prints the answer after each kill as a line of JSON.
+Run as a program: ``python change_rounds.py STORE remove|rename``. The store must have runs named a,
+b and c. The program forks a child for each query and never opens a store itself, because the engine
+does not survive a fork. After each kill, it prints the answer as one line of JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def busy(store: Path) -> str:
 
 
 def seen(store: Path) -> str:
-    """Return the answer of a store that is queried in a child process."""
+    """Query a store in a child process, and return the kernel times as JSON."""
     reading, writing = os.pipe()
     done(lambda: os.write(writing, busy(store).encode()))
     os.close(writing)
@@ -66,7 +66,7 @@ def check_the_next_write(store: Path) -> None:
 
 
 def main(original: Path, change: str) -> None:
-    """Kill the change before each of its operations in turn, until it completes without a kill."""
+    """Repeat the change, killed before its first, second, ... operation, until it completes."""
     for operation in range(1, 1000):
         store = Path(shutil.copytree(original, original.with_name(f"{change}{operation}.store")))
         tasks: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""Fixtures of the safety tests that write small traces and query their compute times."""
+"""Fixtures for the safety tests: they write small traces and query their compute times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BusyTimes = Callable[[Path | str], dict[int, float]]
 
 @pytest.fixture
 def write_traces(tmp_path: Path) -> WriteTraces:
-    """Return a function that writes a trace per rank, given their compute times.
+    """Return a function that writes one trace per rank with a given compute time.
 
     Example: ``write_traces({0: 100.0, 1: 120.0})`` [µs].
     """

@@ -1,9 +1,9 @@
 """Kill ingests at random operations, and query the store after each kill.
 
 Run as a program: ``python crash_rounds.py FOLDER KILLS SEED``. A forked child ingests or publishes.
-It is killed with SIGKILL, half of the time at a random moment, and half of the time before a random
-file operation. Other children read. All ranks of a version have one kernel of 100 + version µs, so
-an answer shows its version, and whether versions are mixed.
+It is killed with SIGKILL, half of the time at a random moment and half of the time before a random
+file operation. Meanwhile, other children query the store. In each version, every rank has one
+kernel of 100 + version µs, so an answer reveals its version and whether versions are mixed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir", "os.listdir", "os.sc
 
 
 def write_version(traces: Path, version: int) -> None:
-    """Write the traces of all ranks for a version, replacing those of the previous one."""
+    """Write the traces of all ranks for a version, replacing the previous version."""
     traces.mkdir(exist_ok=True)
     for rank in range(RANKS):
         kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0.0}
@@ -40,7 +40,7 @@ def write_version(traces: Path, version: int) -> None:
 
 
 def version_of(store: Path) -> int:
-    """Return the version of the data in a store, and fail if versions are mixed."""
+    """Return the version of the data in a store; fail if the ranks have different versions."""
     with hta_sql.open(store, threads=1) as opened:
         table = opened.run("temporal_breakdown").arrow().to_pydict()
     (busy,) = set(table["compute_ns"])
@@ -94,7 +94,7 @@ def done(task: Callable[[], object]) -> None:
 
 
 def seen(store: Path) -> int:
-    """Return the version of a store, queried in a child process."""
+    """Query the version of a store in a child process, and return it."""
     reading, writing = os.pipe()
     done(lambda: os.write(writing, str(version_of(store)).encode()))
     os.close(writing)
@@ -145,7 +145,7 @@ def operations_of(task: Callable[[], object]) -> tuple[int, float]:
 
 @contextmanager
 def readers(store: Path, allowed: tuple[int, int]) -> Iterator[None]:
-    """Query the store continuously, and fail on a version that is not allowed or goes back."""
+    """Query the store continuously; fail if a version is not allowed or older than the last one."""
     stop, stopping = os.pipe()
 
     def read() -> None:
@@ -180,7 +180,7 @@ def leftovers(store: Path, before: set[str]) -> set[str]:
 
 
 def main(folder: Path, kills: int, seed: int) -> None:
-    """Kill ingests and query the store after each kill, then print how many kills it survived."""
+    """Kill ingests, query the store after each kill, and print how many kills it survived."""
     chance = random.Random(seed)
     traces, store = folder / "traces", folder / "job.store"
     write_version(traces, 0)
@@ -229,7 +229,7 @@ def check_the_next_ingest(traces: Path, store: Path, version: int) -> None:
     write_version(traces, version)
     done(lambda: ingest_all(traces, store))
     assert seen(store) == version
-    # Shards that were read but never published stay, because they may still be published.
+    # Files of shards that were read but not published stay, because they may be published later.
     stray = {name for name in leftovers(store, before) if not _is_of_shard(store, name)}
     assert not stray, stray
 

@@ -1,4 +1,4 @@
-"""Damage a store at random, and check that no answer is wrong and nothing ends in a traceback.
+"""Damage a store at random, and check that no answer is wrong and no command crashes.
 
 Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. Each round damages a
 Parquet file, the manifest, the catalog or a shard: it flips a bit, zeroes a block, truncates or
@@ -33,7 +33,7 @@ Answers = dict[str, list[tuple[object, ...]]]
 
 
 def trace(rank: int, duration: float) -> dict[str, object]:
-    """Return a trace of two operators, each with a launch call, its kernel and a flow event."""
+    """Return a trace with two operators, each with a launch call, its kernel and a flow event."""
     events: list[dict[str, object]] = []
     for number in range(2):
         at = number * 1000.0
@@ -61,7 +61,7 @@ def trace(rank: int, duration: float) -> dict[str, object]:
 def make_store(folder: Path) -> Path:
     """Create a store with two runs of two ranks, materialized answers and an unpublished shard.
 
-    Each rank of the first run has Parquet files of its own; the ranks of the other runs share them.
+    Each rank of the first run has separate Parquet files. In the other runs, all ranks share files.
     """
     for number, run in enumerate(("first", "second", "third")):
         (folder / run).mkdir(parents=True)
@@ -79,7 +79,7 @@ def make_store(folder: Path) -> Path:
 
 
 def answers(store: Path | str) -> Answers:
-    """Return the rows of each run from materialized analyses, a table and the tags."""
+    """Return the rows of materialized analyses, a table and the run tags, grouped by run."""
     found: Answers = {}
     with hta_sql.open(store, threads=1) as opened:
         queries = [f"FROM {name}" for name in QUESTIONS]
@@ -96,7 +96,7 @@ def answers(store: Path | str) -> Answers:
 
 
 def files_of(store: Path, target: str) -> list[Path]:
-    """Return the files of a target that can be damaged."""
+    """Return the files to choose from when damaging a target such as the manifest."""
     if target in ("manifest", "catalog"):
         return [store / (MANIFEST if target == "manifest" else CATALOG)]
     if target == "shard":
@@ -114,7 +114,7 @@ def files_of(store: Path, target: str) -> list[Path]:
 
 
 def damage(chance: random.Random, store: Path, way: str, target: str) -> str:
-    """Damage a file; return its path and the kind of damage."""
+    """Damage a random file of a target; return its path and the kind of damage."""
     files = files_of(store, target)
     path = chance.choice(files)
     content = bytearray(path.read_bytes())
@@ -165,7 +165,7 @@ def is_right_or_named(store: Path, whole: Answers, path: Path, messages: Callabl
         store: A damaged store.
         whole: Its answers before the damage, from :func:`every_row`.
         path: The damaged file.
-        messages: Returns the warnings so far.
+        messages: Returns the warnings logged so far.
 
     Raises:
         AssertionError: An answer is wrong.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 NOISE = [
-    # Dask's own threads and sockets end after the test that used them.
+    # Dask's threads and sockets outlive the test that used them.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Port 8787 is already in use"),

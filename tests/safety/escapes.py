@@ -88,7 +88,7 @@ READING = [
     "system.main.duckdb_secrets()",
     "temp.main.gpu_ops",
 ]
-"""Relations that are not in the store, to be read with FROM."""
+"""Relations outside of the store, for use after FROM."""
 
 CALLING = [
     "getenv('HOME')",
@@ -108,7 +108,7 @@ CALLING = [
     "no_such_function(1)",
     "(lambda x: x).current_setting()",
 ]
-"""Functions that do more than compute from their arguments."""
+"""Calls to functions with access to more than their arguments, such as files or settings."""
 
 DRESSED = [
     "{}",
@@ -139,7 +139,7 @@ DRESSED = [
     "PREPARE x AS {}",
     "CREATE TEMP VIEW x AS {}",
 ]
-"""Ways to disguise a statement."""
+"""Queries that disguise a forbidden statement."""
 
 SELECTED = [
     "FROM {}",
@@ -160,7 +160,7 @@ SELECTED = [
     "UNPIVOT (FROM {}) ON COLUMNS(*)",
     "FROM runs LIMIT (SELECT count(*) FROM {})",
 ]
-"""Ways to read from a relation."""
+"""Query patterns that read from a relation."""
 
 COMPUTED = [
     "SELECT {}",
@@ -178,7 +178,7 @@ COMPUTED = [
     "FROM runs AT (TIMESTAMP => {})",
     "SELECT {'a': {}}.a",
 ]
-"""Positions of an expression."""
+"""Query patterns with a placeholder for an expression."""
 
 ESCAPES = {
     *(dress.replace("{}", statement) for dress, statement in product(DRESSED, WRITING[:1])),

@@ -1,8 +1,8 @@
 """Inject a fault into each file operation of each store writer, and check the store every time.
 
 Run as a program: ``python -m tests.safety.fault_rounds FOLDER [WRITER ...]`` prints how many
-operations each writer has, how many were tried with each kind of fault, and how many failed.
-``--list`` rewrites the list of operations.
+operations each writer has, how many of them were tried with each kind of fault, and which cases
+failed. ``--list`` rewrites the list of operations.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ ONLY = {"torn": ("write ", "engine ")}
 """Kind of fault ─▶ prefixes of the operations that it applies to."""
 
 WHOLE_LOOK = 8
-"""Every n-th case also compares the catalog; all cases compare the files."""
+"""Interval of the cases that also compare the catalog; all cases compare the files."""
 
 
 DAMAGED = "first"
-"""Run that is damaged before a repair."""
+"""Name of the run that is damaged before a repair."""
 
 
 def _ingest(store: Path) -> None:
@@ -67,7 +67,7 @@ def _shard(store: Path) -> None:
 
 
 def _publish(store: Path) -> None:
-    with suppress(hta_sql.StoreError):  # there is nothing left to publish when it is run again
+    with suppress(hta_sql.StoreError):  # nothing is left to publish in a second run
         hta_sql.publish(store).close()
 
 
@@ -104,12 +104,12 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 PREPARED = {"repair": _cut_off}
-"""Writer ─▶ function that prepares the store for it."""
+"""Writer ─▶ function that prepares the store for this writer."""
 
 
 @dataclass
 class Made:
-    """A store, and a copy to restore it from."""
+    """A store and the backup to restore it from."""
 
     store: Path
     backup: Path
@@ -132,7 +132,7 @@ class Truth:
 
 
 def truth_of(made: Made, writer: str) -> Truth:
-    """Run a writer without a fault, and record its operations and the answers."""
+    """Run a writer without a fault; return its operations and the answers before and after it."""
     made.put_back(writer)
     before = answers(made.store)
     made.put_back(writer)
@@ -144,8 +144,8 @@ def truth_of(made: Made, writer: str) -> Truth:
 def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
     """Return whether the answers show a valid partial result of a writer.
 
-    An ingest that fails has published the ranks that it could read. An interrupted repair has
-    quarantined the damaged run, but has not read it again yet.
+    A failed ingest has published the ranks that it could read. An interrupted repair has
+    quarantined the damaged run without reading it again.
     """
     if writer == "repair":
         return seen == {run: rows for run, rows in truth.after.items() if run != DAMAGED}
@@ -190,7 +190,7 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
 
 @dataclass
 class Round:
-    """Outcomes of one kind of fault in a writer."""
+    """Outcomes of injecting one kind of fault into a writer."""
 
     writer: str
     how: str
@@ -201,7 +201,7 @@ class Round:
     failed: list[str]
 
     def __str__(self) -> str:
-        """Return the counts and the failures."""
+        """Return a line with the counts, followed by the failures."""
         said = f"{self.operations} operations, {self.tried} tried; after {self.after} the new store"
         return "\n".join([f"{self.writer}, {self.how}: {said}", *self.failed])
 
@@ -211,8 +211,8 @@ def chosen(operations: list[str], most: int | None, only: tuple[str, ...] = ("",
 
     Args:
         operations: All operations of the writer.
-        most: Maximum number of operations of each name, including the first and the last; None:
-            all.
+        most: Maximum number of operations with the same name, including the first and the last;
+            None: all.
         only: Prefixes of the operations to include.
     """
     places: dict[str, list[int]] = {}
@@ -244,7 +244,7 @@ def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Roun
 
 
 def make(folder: Path) -> Made:
-    """Create a store with two runs, materialized answers and a shard, and make a backup of it."""
+    """Create a store with two runs, materialized answers and a shard, and back it up."""
     store = make_store(folder)
     answers(store)
     shutil.copytree(store, folder / "backup")
@@ -268,7 +268,7 @@ def main(
 ) -> None:
     """Inject faults into writers of a store that is created in a new FOLDER."""
     logging.disable(logging.WARNING)
-    # A fault also stops the thread that checks file sizes; its exception is not printed.
+    # A fault also stops the thread that checks file sizes; do not print its exception.
     threading.excepthook = lambda _: None
     made = make(folder)
     if is_list:
@@ -283,14 +283,14 @@ def main(
 
 
 def told(found: Round) -> Round:
-    """Print the outcomes of a kind of fault and the CPU time so far, and return the outcomes."""
+    """Print the outcomes for one kind of fault and the CPU time so far, and return the outcomes."""
     click.echo(f"{time.strftime('%T')} {found} ({time.process_time():.0f} CPU s so far)")
     sys.stdout.flush()
     return found
 
 
 def conclude(rounds: list[Round], what: str) -> NoReturn:
-    """Print the totals, and exit with code 1 if any store was wrong."""
+    """Print the totals, and exit with code 1 if any case failed."""
     tried, failed = sum(one.tried for one in rounds), sum(len(one.failed) for one in rounds)
     click.echo(f"{tried} {what} went wrong, {failed} stores with them.")
     sys.exit(bool(failed))

@@ -1,10 +1,10 @@
-"""Patches of Python's file operations that make one fail, stop the writer or lose power.
+"""Patches for Python's file operations that simulate errors, crashes and power loss.
 
 Within :func:`faults`, operations on the files of a folder are counted. An operation is identified
 by its kind and the file name without random parts. The chosen operation raises an error or stops
-the writer: from then on nothing reaches the disk, as if the process had been killed. After a power
-loss only flushed data remains: the contents of files after an ``fsync`` of the file, and their
-names after an ``fsync`` of the folder.
+the writer, as if the process had been killed: nothing is written after it. After a power loss, only
+flushed data remains. The contents of a file are flushed by an ``fsync`` of the file, and its name
+by an ``fsync`` of its folder.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KINDS = {
 """Function of ``os`` ─▶ kind of operation. Read-only functions are excluded."""
 
 ENGINE = ((tables, "copy_to_parquet"), (build, "_build_of"), (compute, "_computed"))
-"""Functions with which the engine writes a file, as (module, name)."""
+"""Functions that let the engine write a file, as (module, name)."""
 
 
 class StoppedError(BaseException):
@@ -64,14 +64,14 @@ class Faults:
     flushed: set[int] = field(default_factory=set)
     """Inodes of the files whose contents are on disk."""
     names: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Folder ─▶ the names in it that are on disk, with their inodes."""
+    """Folder ─▶ file names in it that are on disk, with their inodes."""
     _open: dict[int, str] = field(default_factory=dict)
     torn: Path | None = None
-    """File whose write is torn."""
+    """File of which only half is written."""
     _shadow: Path | None = None
 
     def before(self, kind: str, path: object) -> None:
-        """Count an operation; fail or stop if it is the chosen one."""
+        """Count an operation; raise an error or stop the writer if it is the chosen one."""
         name = self.name_of(path)
         if name is None:
             return

@@ -4,9 +4,9 @@
 
     python -m tests.safety.hostile_queries STORE COUNT SEED
 
-Each query tries to crash the engine, to exceed its time limit or to use all memory. The report of
-each interface says whether its process died, which answers came later than the limit + 2 s, and the
-p99 latency of ``SELECT 1`` next to nine hostile queries.
+Each query tries to crash the engine, to exceed its time limit or to use all memory. The report on
+each interface shows whether its process died, which answers came more than 2 s after the time
+limit, and the p99 latency of ``SELECT 1`` while nine hostile queries run.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ KINDS: tuple[Callable[[random.Random], str], ...] = (
 
 @dataclass
 class Report:
-    """Observed behavior of one interface under attack."""
+    """Answers and latencies of one interface under attack."""
 
     told: Counter[str] = field(default_factory=Counter)
     late: list[tuple[float, str]] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """Executors that lose a worker at a chosen stage of a task.
 
-A worker process imports :func:`dies` from here, so it does not depend on the calling test.
+A worker process imports :func:`dies` from this module, so it need not import the calling test.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from hta_sql.traces.chunks import TraceReader
 from tests.safety.file_faults import StoppedError, faults
 
 READING = ("before", "reading", "writing", "naming", "written")
-"""Stages of reading a rank: not started, trace open, files unnamed, some files named, all named."""
+"""Stages of reading a rank: not started, trace open, then no, some or all files renamed."""
 
 ASKING = ("before", "asking", "putting", "answered")
-"""Stages of a query: not started, store open, rows in transit, complete."""
+"""Stages of a query: not started, store open, sending rows, complete."""
 
 
 STARTED_S = 0.5
-"""Delay before a worker dies [s]: Dask does not replace one that ends before it is noticed."""
+"""Delay before a worker dies [s]. Dask does not replace a worker that dies too early."""
 
 
 class Dying(Executor):
-    """Executor that forwards tasks to another executor, and makes one of them kill its worker.
+    """Executor that forwards tasks to an inner executor, and makes one of them kill its worker.
 
     Args:
-        inner: The other executor.
-        stage: Stage at which the worker ends.
-        mark: File that the first dying task creates so that no other task dies. None: all of them
-            die.
-        rank: Only the task of this rank dies; None: the first task.
+        inner: Executor that runs the tasks.
+        stage: Stage at which the worker exits.
+        mark: File that the first dying task creates so that no other task dies. None: every
+            matching task dies.
+        rank: Rank whose task dies; None: the first submitted task dies.
     """
 
     def __init__(self, inner: Executor, stage: str, mark: Path | None, rank: int | None) -> None:
@@ -78,10 +78,10 @@ def _end(*_given: Any, **_named: Any) -> None:
 
 
 def _second_name(path: Path, target: Path) -> Path:
-    """Rename the first file of a table, and exit at the second."""
+    """Rename the first file of rank 1, and exit instead of renaming the second."""
     if list(target.parent.parent.parent.parent.glob("*/*/rank=1/[!.]*")):
         os._exit(1)
-    os.replace(path, target)  # noqa: PTH105 - that is what is patched
+    os.replace(path, target)  # noqa: PTH105 - the patched function
     return target
 
 
@@ -103,16 +103,17 @@ PLACES: dict[str, tuple[object, str, Callable[..., Any]]] = {
 """Stage ─▶ object, attribute, and the replacement function that ends the process."""
 
 
-class KilledWorker(Exception):  # noqa: N818 - what Dask calls it
+class KilledWorker(Exception):  # noqa: N818 - Dask's name
     """Error of a task whose worker has died."""
 
 
 class Losing(Executor):
-    """Executor that runs tasks in this process, and loses that of rank 1 at a file operation.
+    """Executor that runs tasks in this process, and loses the task of rank 1 at a file operation.
 
     Args:
         store: Store whose files are observed.
-        at: Index of the operation; beyond the last one, the result of the task is lost.
+        at: Index of the operation. If it is beyond the last operation, only the task's result is
+            lost.
         times: Number of times that the task is lost before it succeeds.
     """
 
@@ -121,7 +122,7 @@ class Losing(Executor):
         self.operations: list[str] = []
 
     def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-        """Run a task, or only its beginning if it is to be lost."""
+        """Run a task, up to the chosen file operation if the task must be lost."""
         future: Future[Any] = Future()
         if given[0].rank != 1 or not self._times:
             future.set_result(task(*given, **named))

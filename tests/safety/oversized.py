@@ -18,7 +18,7 @@ def behind(head: str, part: str, tail: str = "") -> Written:
 
 
 def named(first: str, part: str, last: str, hint: str = "") -> Written:
-    """Return a function that builds n WITH queries, each of which reads from the previous one."""
+    """Return a function that builds n WITH queries, each reading from the previous one."""
     return lambda n: (
         f"WITH a0 AS {hint}({first})"
         + "".join(f", a{i + 1} AS {hint}({part.replace('{}', f'a{i}')})" for i in range(n))
@@ -71,7 +71,7 @@ NESTED: dict[str, Written] = {
     "a long text": lambda n: f"SELECT '{'a' * 2 * n}'",
     "a long comment": lambda n: f"SELECT 1 /*{'*' * 2 * n}*/",
 }
-"""Nested construct ─▶ its query: 100,000 levels end the process, or take the parser seconds."""
+"""Nested construct ─▶ its query; at 100,000 levels it crashes or blocks the parser."""
 
 BROKEN: dict[str, Written] = {
     "open brackets": behind("SELECT ", "("),
@@ -80,7 +80,7 @@ BROKEN: dict[str, Written] = {
     "texts": behind("SELECT ", "$a$ "),
     "comments": behind("SELECT 1 ", "/*"),
 }
-"""Repeated fragments that do not form a valid query."""
+"""Repeated fragments that form an invalid query."""
 
 COPYING: dict[str, Written] = {
     "CASE in CASE": around(
@@ -124,7 +124,7 @@ RECURSING = [
     "SELECT levenshtein(repeat('a', 100000), repeat('b', 100000))",
     "SELECT damerau_levenshtein(repeat('a', 100000), repeat('b', 100000))",
 ]
-"""Functions and casts that recurse into a value or compare two strings character by character."""
+"""Functions and casts that recurse into a value, or compare strings character by character."""
 
 LARGE_BUT_ORDINARY = [
     f"SELECT count(*) FROM gpu_ops WHERE event_id IN ({', '.join(map(str, range(4000)))})",
@@ -143,4 +143,4 @@ LARGE_BUT_ORDINARY = [
     "SELECT rank, grouping(rank, stream) FROM gpu_ops GROUP BY CUBE (rank, stream, class)",
     f"SELECT '{'a' * 50_000}'",
 ]
-"""Large queries like those that people and programs really write."""
+"""Large queries of the kind that people and programs actually write."""

@@ -1,8 +1,8 @@
-"""Patches of the requests to object storage that make one fail, get lost or be the last.
+"""Patches for object storage clients that make one request fail, get lost or be the last one.
 
-Within :func:`requests`, requests for objects below a URL are counted. A request is identified by
-its kind and the object name without random parts. The storage is either S3, where every request of
-the client is observed, or fsspec's memory file system, whose methods represent requests.
+Within :func:`requests`, all requests for objects below a URL are counted. A request is identified
+by its kind and the object name without random parts. The storage is either S3, where every request
+of the client is observed, or fsspec's memory file system, whose methods represent requests.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ WRITING = (
     *("pipe_file", "put_file", "cp_file", "rm"),
     *("Put", "Copy", "Delete", "Create", "Upload", "Complete", "Abort"),
 )
-"""Name prefixes of the requests that modify objects."""
+"""Prefixes that identify requests that modify objects."""
 
 PART_BYTES = 1 << 20
-"""Part size of uploads: objects of twice this size are uploaded in parts."""
+"""Part size of multipart uploads, which are used for objects of at least twice this size."""
 
 
 @dataclass
 class Requests:
-    """Counter of the requests to a storage, which injects a fault into one of them.
+    """Counts the requests to a storage, and injects a fault into one of them.
 
     Attributes:
         top: Prefix of the observed objects.
         at: Index of the faulty request; None: no fault.
-        how: ``fail``: the request does not reach the storage. ``lost``: its answer is lost.
-            ``again``: its answer is lost with an error after which the client retries. ``stop``:
-            neither it nor later requests reach the storage, as if the process had been killed.
+        how: ``fail``: the request does not reach the storage. ``lost``: its response is lost.
+            ``again``: its response is lost, with an error that makes the client retry. ``stop``:
+            neither this request nor any later one reaches the storage, as if the process had been
+            killed.
     """
 
     top: str
@@ -48,7 +49,7 @@ class Requests:
     seen: list[str] = field(default_factory=list)
 
     def before(self, kind: str, name: str) -> bool:
-        """Count a request; raise, or return whether its answer is lost."""
+        """Count a request; raise its error, or return whether its response must get lost."""
         if not f"{name}/".startswith(self.top):
             return False
         request = f"{kind} {without_chance(name[len(self.top) :])}".rstrip()
@@ -66,10 +67,10 @@ class Requests:
 
 
 class S3Requests(Requests):
-    """Counter of the requests to an S3 server, whose client has its own errors."""
+    """Counts requests to an S3 server, and raises the errors of the S3 client."""
 
     def error(self, request: str) -> Exception:
-        """Return the error of the faulty request, which is final or makes the client retry."""
+        """Return the client's error for the faulty request, either final or retriable."""
         from botocore import exceptions  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
         code = {
@@ -86,7 +87,7 @@ class S3Requests(Requests):
 def requests(url: str, at: int | None = None, how: str = "fail") -> Iterator[Requests]:
     """Count the requests to a storage, and inject a fault into one of them.
 
-    With ``stop``, the fault applies to all later requests as well.
+    With ``stop``, all later requests fail as well.
     """
     fs, top = fsspec.url_to_fs(url)
     with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +108,7 @@ def _patch_s3(patch: pytest.MonkeyPatch, layer: Requests) -> None:
     )
     from moto.s3 import models  # noqa: PLC0415
 
-    call = AioBaseClient._make_api_call  # below it there is only the network
+    call = AioBaseClient._make_api_call  # only the network is below it
 
     async def counted(self: Any, kind: str, given: dict[str, Any]) -> Any:
         key = given.get("Key") or given.get("Prefix") or ""

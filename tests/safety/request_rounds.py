@@ -1,8 +1,9 @@
-"""Inject a fault into each request of each writer of a remote store, and check it every time.
+"""Inject a fault into each request of each writer of a remote store, and check the store.
 
 Run as a program: ``python -m tests.safety.request_rounds FOLDER [WRITER ...]`` uses an S3 server in
-this process, or memory. It prints how many requests each writer sends, how many were tried with
-each kind of fault, and how many failed. ``--list`` rewrites the list of requests.
+this process or fsspec's memory file system. It prints how many requests each writer sends, how many
+of them were tried with each kind of fault, and which cases failed. ``--list`` rewrites the list of
+requests.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ from tests.safety.request_faults import WRITING, requests
 REQUESTS = Path(__file__).with_name("remote_requests.txt")
 HOW = {"memory": ("fail", "lost", "stop"), "s3": ("fail", "lost", "again", "stop")}
 ONLY = {"lost": WRITING, "again": WRITING}
-"""Kind of fault ─▶ prefixes of the requests that it applies to; the rest change nothing."""
+"""Kind of fault ─▶ prefixes of the requests that it applies to, which all modify objects."""
 
 
 @dataclass
 class Made:
-    """A store at a URL, traces at URLs and on disk, and a copy to restore."""
+    """A store at a URL, its traces on disk, and a copy of its objects to restore."""
 
     store: str
     traces: Path
@@ -58,7 +59,7 @@ class Made:
         self.cache.mkdir()
 
     def put_back(self, writer: str = "") -> None:
-        """Restore the store, and damage it if the writer is a repair."""
+        """Restore the store, and damage it if the next writer is a repair."""
         fs, top = fsspec.url_to_fs(self.store)
         fs.invalidate_cache()
         there = fs.find(top, detail=True)
@@ -76,7 +77,7 @@ class Made:
 
 
 def _is_other(fs: Any, about: dict[str, Any], content: bytes) -> bool:
-    """Return whether an object differs from the expected content; an ETag saves reading it."""
+    """Return whether an object differs from the expected content, by its ETag if possible."""
     if "ETag" in about:
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
         return str(about["ETag"]).strip('"') != digest
@@ -102,7 +103,7 @@ def make(bucket: str, folder: Path, cache: Path) -> Made:
 
 @contextmanager
 def hasty(cache: Path) -> Iterator[Path]:
-    """Cache catalogs in a separate folder, and shorten the waiting times of locks."""
+    """Cache catalogs in a separate folder, and shorten the wait times of the store lock."""
     cache.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "cache_folder", lambda _: cache)
@@ -117,7 +118,7 @@ def _ingest(made: Made, run: str, **options: Any) -> None:
 
 
 def _gone(change: Callable[[], object]) -> None:
-    with suppress(hta_sql.RankError):  # the change may already be done
+    with suppress(hta_sql.RankError):  # an earlier attempt may have made the change
         change()
 
 
@@ -151,7 +152,7 @@ WRITERS: dict[str, Callable[[Made], object]] = {
 
 
 def truth_of(made: Made, writer: str) -> Truth:
-    """Run a writer without a fault, and record its requests and the answers."""
+    """Run a writer without a fault; return its requests and the answers before and after it."""
     made.put_back(writer)
     before = answers(made.store)
     with requests(made.store) as layer:
@@ -188,7 +189,7 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
 
 
 def ask_survived(made: Made, at: int, how: str, truth: Answers) -> str:
-    """Inject a fault into a request of a reader.
+    """Inject a fault into one request of a reader, and query the store again.
 
     Returns:
         ``after`` if the reader got rows, otherwise ``before``.

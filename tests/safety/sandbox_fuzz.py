@@ -1,7 +1,7 @@
 """Random queries from a grammar, each with the expected verdict of the sandbox.
 
 Run as a program: ``python -m tests.safety.sandbox_fuzz STORE SECONDS SEED``. A query with a
-forbidden part at any position must be refused with an error of the library. Any other query may be
+forbidden part must be refused with an error that the library defines. Any other query may be
 refused in the same way or answered. No file may change.
 """
 
@@ -102,7 +102,7 @@ class Writer:
         return ["FROM", *self.relation(depth)]
 
     def named(self, depth: int) -> list[str]:
-        """Return a query with a WITH query, which it reads or ignores."""
+        """Return a query with a WITH clause, which the main query reads or ignores."""
         hint = self.chance.choice((["MATERIALIZED"], ["NOT", "MATERIALIZED"], []))
         inner = self.query(depth)
         return [
@@ -118,7 +118,7 @@ class Writer:
         ]
 
     def united(self, depth: int) -> list[str]:
-        """Return a set operation of two queries."""
+        """Return a set operation on two queries."""
         word = self.chance.choice(
             ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "UNION ALL BY NAME")
         )
@@ -129,7 +129,7 @@ class Writer:
         return ["FROM", "(", *self.query(depth), ")", "AS", "t"]
 
     def filtered(self, depth: int) -> list[str]:
-        """Return a query with a subquery in a clause."""
+        """Return a query with a subquery in WHERE, ORDER BY, LIMIT, HAVING or QUALIFY."""
         clause = self.chance.choice(
             ("WHERE EXISTS", "ORDER BY", "LIMIT", "HAVING 1 =", "QUALIFY 1 =")
         )
@@ -184,7 +184,7 @@ def written(chance: random.Random) -> tuple[str, bool]:
 def fuzz(
     store: hta_sql.TraceStore, seconds: float, count: int, seed: int, *, asks: bool = True
 ) -> Counter[str]:
-    """Check random queries, and run those that should pass, until a time or number is reached.
+    """Check random queries, and run those that should pass, up to a time limit or a number.
 
     Returns:
         Number of queries by outcome.

@@ -1,9 +1,9 @@
-"""Random queries that nest WITH in every way, with the names that are visible at each position.
+"""Random queries with nested WITH clauses, and the names that are visible at each position.
 
 Run as a program: ``python -m tests.safety.scope_fuzz STORE SECONDS SEED``. WITH queries are named
-like views of the engine, like files, like tables of the store, or like nothing known. A query that
-uses an invisible name must be refused. Any other query must pass, and its plan on an unlocked
-catalog must read nothing else.
+like system views, like files, like tables of the store, or with unknown names. A query that uses an
+invisible name must be refused. Any other query must pass, and its plan on an unlocked catalog must
+only read visible relations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STORED = ("runs", "gpu_ops", "main.ranks")
 SYSTEM = ("pg_settings", "duckdb_databases", "sqlite_master", "PG_Settings")
 NOWHERE = ("a", "b", "my spans")
 FILES = ("secret.csv", "/outside/secret.csv", "pg_catalog.pg_settings", '"pg_settings"')
-"""Names that are never visible, because the engine may read them as a path or unquoted."""
+"""Names that are never visible, because the engine may treat them as paths or unquoted names."""
 NAMES = (*SYSTEM, *SYSTEM, *NOWHERE, *FILES, "runs", "gpu_ops")
 HEADS = ("EXPLAIN ", "EXPLAIN ANALYZE ", "EXPLAIN (FORMAT json) ")
 DEPTH = 5
@@ -46,7 +46,7 @@ class Writer:
 
     Attributes:
         chance: Source of randomness.
-        stray: Probability that a name is invisible.
+        stray: Probability that a name is chosen without regard to visibility.
         is_refused: Whether an invisible name was written.
     """
 
@@ -55,7 +55,7 @@ class Writer:
     is_refused: bool = False
 
     def query(self, seen: Seen, depth: int = 0) -> str:
-        """Return a query with one column ``v``, all of whose values are 1."""
+        """Return a query with one column ``v`` that contains only ones."""
         ways: list[Way] = [self.leaf, self.read, self.read, self.passed]
         if depth < DEPTH:
             ways += [self.named, self.named, self.recursive, self.united, self.nested]
@@ -92,7 +92,7 @@ class Writer:
         return f"SELECT {column} FROM query_table({what})"
 
     def named(self, seen: Seen, depth: int) -> str:
-        """Return a query with several WITH queries, each of which sees the ones before it."""
+        """Return a query with one to three WITH queries, each of which sees the preceding ones."""
         word = self.chance.choice(("WITH", "WITH", "WITH RECURSIVE"))
         taken: set[str] = set()
         parts = []
@@ -103,7 +103,7 @@ class Writer:
             taken.add(name.lower())
             hint = self.chance.choice(("", "MATERIALIZED ", "NOT MATERIALIZED "))
             body = self.query(seen, depth)
-            if word == "WITH RECURSIVE":  # a UNION itself would be a recursive query
+            if word == "WITH RECURSIVE":  # a bare UNION would be a recursive query
                 body = f"SELECT v FROM ({body})"
             parts.append(f"{quoted(name)} AS {hint}({body})")
             seen = shown(seen, name)
@@ -130,12 +130,12 @@ class Writer:
         return f"({self.query(seen, depth)})"
 
     def united(self, seen: Seen, depth: int) -> str:
-        """Return a set operation of two queries that do not see each other's names."""
+        """Return a set operation on two queries that do not see each other's names."""
         word = self.chance.choice(("UNION ALL", "UNION", "INTERSECT", "UNION ALL BY NAME"))
         return f"{self.enclosed(seen, depth)} {word} {self.enclosed(seen, depth)}"
 
     def nested(self, seen: Seen, depth: int) -> str:
-        """Return a query that reads from a subquery, and sometimes from a name next to it."""
+        """Return a query that reads from a subquery, and sometimes also from a name."""
         beside = f", ({self.read(seen, depth)}) AS u" if self.chance.random() < 0.5 else ""
         return f"SELECT t.v FROM ({self.query(seen, depth)}) AS t{beside}"
 
@@ -145,7 +145,7 @@ class Writer:
         return f"SELECT greatest({one}, (SELECT max(v) FROM ({self.read(seen, depth)}))) AS v"
 
     def filtered(self, seen: Seen, depth: int) -> str:
-        """Return a query with a subquery in a clause."""
+        """Return a query with a subquery in WHERE, ORDER BY or LIMIT."""
         clause = self.chance.choice(
             (
                 "SELECT 1 AS v WHERE EXISTS ({})",
@@ -185,15 +185,15 @@ def written(seed: int) -> tuple[str, bool]:
 def fuzz(
     con: duckdb.DuckDBPyConnection, sandbox: Sandbox, seconds: float, count: int, seed: int
 ) -> Counter[str]:
-    """Check random queries, and plan those that pass, until a time or number is reached.
+    """Check random queries, and plan those that pass, up to a time limit or a number.
 
-    The catalog is not locked, so a view of the engine could be read.
+    The catalog is not locked, so the plan could read system views.
 
     Returns:
         Number of queries by outcome.
 
     Raises:
-        AssertionError: A query was misjudged.
+        AssertionError: A query passed or was refused although the opposite was expected.
     """
     told: Counter[str] = Counter()
     until = time.monotonic() + seconds
@@ -222,7 +222,7 @@ def _checked(sandbox: Sandbox, con: duckdb.DuckDBPyConnection, text: str) -> tup
 
 
 def _failure(con: duckdb.DuckDBPyConnection, query: str) -> str:
-    """Plan a query to resolve its names, and return the error; running it could take hours."""
+    """Plan a query to resolve its names, and return the error. Running it may take hours."""
     try:
         con.execute(f"EXPLAIN {_HEAD.sub('', query)}").fetchall()
     except duckdb.Error as error:

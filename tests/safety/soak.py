@@ -1,9 +1,9 @@
 """Soak test: four writers and eight readers of one store, with kills, removals, damage and repairs.
 
 Run as a program: ``python -m tests.safety.soak FOLDER SECONDS SEED``. Every 30 s it prints the
-numbers of answers, changes, kills, files, bytes and temporary files, and the memory and open files
-of the readers that never close. The exit code is 1 after a wrong answer, an unexpected failure, or
-an orphaned file.
+number of answers, changes, kills, files, bytes and temporary files. For readers that keep the store
+open, it also prints memory and open files. The exit code is 1 if an answer was wrong, a failure was
+unexpected, or a file is orphaned.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EVERY_S = 30
 KILL_EVERY_S = 5
 OWN = {"manifest.json", "catalog.duckdb", ".lock", "manifest.json.damaged"}
 MORE_MEMORY = 1.3
-"""Maximum memory growth of a reader that never closes, from a third of the time to its end."""
+"""Maximum memory growth factor of a ``forever`` reader in the last two thirds of the test."""
 
 COLUMNS = (
     *("second", "answers", "changes", "kills", "runs", "files", "folders", "kB", "in tmp"),
@@ -63,7 +63,7 @@ class Soak:
         os.waitpid(self.children.pop(number), 0)
 
     def run(self, seconds: float) -> None:
-        """Run the processes for some time, killing and restarting random ones."""
+        """Run the processes for a number of seconds, killing and restarting random ones."""
         began = time.monotonic()
         for number in range(len(self.names)):
             self.start(number)
@@ -108,7 +108,7 @@ class Soak:
 
 
 def files_below(folder: Path) -> list[tuple[Path, int]]:
-    """Return the files below a folder with their sizes, skipping those deleted meanwhile."""
+    """Return the files below a folder with their sizes, except files deleted in the meantime."""
     found = []
     for place, _, names in os.walk(folder):
         for name in names:
@@ -126,13 +126,13 @@ def resident(process: int) -> int:
 
 
 def say(line: str) -> None:
-    """Print a line, and flush."""
+    """Print a line, and flush stdout."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def settle(folder: Path) -> None:
-    """Complete interrupted changes, repair the store, and cause orphaned files to be deleted."""
+    """Complete interrupted changes, repair the store, and delete orphaned files with an ingest."""
     store = folder / "job.store"
     repair_store(store)
     for role in WRITERS:
@@ -143,7 +143,7 @@ def settle(folder: Path) -> None:
     hta_sql.ingest(write_traces(folder / "traces" / "last", 1), store, run="last").close()
     hta_sql.remove_runs(store, "last")
     found = verify_store(store, deep=True).faults
-    remove_temporary()  # a forked process does not do so when it ends
+    remove_temporary()  # a forked process does not do so at exit
     assert not found, found
 
 
@@ -175,7 +175,7 @@ def judged(soak: Soak) -> list[str]:
 
 
 def main(folder: Path, seconds: float, seed: int) -> int:
-    """Run the soak test, and report failures."""
+    """Run the soak test, print its failures, and return the exit code."""
     for name in ("tmp", "cache", "traces"):
         (folder / name).mkdir(parents=True)
     os.environ |= {"TMPDIR": str(folder / "tmp"), "XDG_CACHE_HOME": str(folder / "cache")}

@@ -32,7 +32,7 @@ from tests.safety.soak_truth import (
 )
 
 WAIT_S = 600
-"""Timeout of the store lock: eleven other processes share the two cores."""
+"""Timeout of the store lock [s], high because eleven other processes share the two cores."""
 
 RUNS_AT_A_TIME = 3
 """Number of runs above which a writer removes its oldest run."""
@@ -64,7 +64,7 @@ class Writer:
         """Count the runs that this writer has ingested so far."""
         return sum(key.startswith(prefix) for key in self.journal.state)
 
-    # The next change of each role.
+    # Choose the next change of each role.
 
     def choose_new(self) -> tuple[str, list[Any]]:
         """Choose to add a new run, or to remove an old one."""
@@ -73,7 +73,7 @@ class Writer:
         return "add", [f"new-{self.made('new-')}", self.chance.randrange(50)]
 
     def choose_again(self) -> tuple[str, list[Any]]:
-        """Choose to ingest the same run again, mostly from changed traces."""
+        """Choose to ingest the run ``again`` again, usually from changed traces."""
         (before,) = self.journal.state.get("again", [0])
         assert isinstance(before, int)
         return "again", [before + 1 if self.chance.random() < 0.8 else before]
@@ -85,7 +85,7 @@ class Writer:
         return "shards", [f"shard-{self.made('shard-')}", self.chance.randrange(50)]
 
     def choose_edits(self) -> tuple[str, list[Any]]:
-        """Choose one of the other changes, such as a rename, damage or a repair."""
+        """Choose any other change, such as a rename, damage or a repair."""
         if self.journal.state.get("damage", [None]) != [None]:
             return "repair", []
         if not self.journal.state.get("fixed"):
@@ -99,7 +99,7 @@ class Writer:
         damages = ["manifest", "catalog", "materialized", "parquet"]
         return what, [self.chance.choice(damages)] if what == "damage" else []
 
-    # The changes. Each may be restarted from its beginning.
+    # Apply a change. Each change may be restarted from its beginning.
 
     def add(self, run: str, content: int) -> None:
         """Ingest a run."""
@@ -108,7 +108,7 @@ class Writer:
             hta_sql.ingest(traces, self.store, run=run, jobs=1, lock_timeout=WAIT_S).close()
 
     def again(self, content: int) -> None:
-        """Ingest a run again."""
+        """Ingest the run ``again`` with new content."""
         with self.journal.change("again", [content], {"again": content}):
             traces = write_traces(self.folder / "traces" / "again", content)
             hta_sql.ingest(traces, self.store, run="again", jobs=1, lock_timeout=WAIT_S).close()
@@ -133,7 +133,7 @@ class Writer:
             rename_run(self.store, run, name, lock_timeout=WAIT_S)
 
     def tag(self) -> None:
-        """Tag a run."""
+        """Tag the run ``fixed`` with a random note."""
         with self.journal.change("tag", [], {}):
             tags = {"note": str(self.chance.randrange(1000))}
             tag_runs(self.store, "fixed", tags, lock_timeout=WAIT_S)
@@ -151,7 +151,7 @@ class Writer:
             build_catalog(self.store)
 
     def damage(self, what: str) -> None:
-        """Damage a file in a way that opening the store detects."""
+        """Damage a file in a way that is detected when the store is opened."""
         becomes: dict[str, Content] = {"damage": what}
         if what == "parquet":
             becomes["fixed"] = ANYTHING
@@ -163,7 +163,7 @@ class Writer:
             files["parquet"] = [f["path"] for e in entries for f in e.files.values()]
             for name in self.chance.sample(files[what], min(1, len(files[what]))):
                 path, partial = self.store / name, self.folder / "damaged"
-                with suppress(FileNotFoundError):  # another process has replaced it since
+                with suppress(FileNotFoundError):  # another process has replaced the file
                     content = path.read_bytes()
                     partial.write_bytes(content[: self.chance.randrange(len(content))])
                     if what in ("materialized", "parquet") and self.chance.random() < 0.5:
@@ -182,13 +182,13 @@ class Writer:
 
 WRITERS = ("new", "again", "shards", "edits")
 READERS = ("forever", "forever", "long", "long", "short", "short", "plain", "plain")
-"""Kinds of readers. Those that run ``forever`` are not killed, and their memory is measured."""
+"""Kinds of readers. The ``forever`` readers are never killed, and their memory is measured."""
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 class Reader:
-    """Actor that queries the store and checks each answer."""
+    """Actor that queries the store repeatedly and checks each answer."""
 
     def __init__(
         self, folder: Path, kind: str, chance: random.Random, count: Callable[[], None]
@@ -197,7 +197,7 @@ class Reader:
         self.truth, self.count = Truth(folder), count
 
     def next(self) -> None:
-        """Open the store, query it once or for some time, and close it."""
+        """Open the store, query it once or repeatedly, and close it."""
         since = time.monotonic()
         try:
             if self.kind == "plain":
@@ -216,7 +216,7 @@ class Reader:
                 raise
 
     def asked(self, ask: Ask, since: float) -> None:
-        """Query all runs, in a table or an analysis, and check the content of each."""
+        """Run a random query on all runs, and check the content of each run."""
         query = self.chance.choice(QUERIES)
         found: dict[str, list[tuple[int, int, int]]] = {}
         for run, *row in ask(query):
@@ -243,14 +243,15 @@ class Reader:
         self.count()
 
     def is_clear(self, error: Exception, since: float) -> bool:
-        """Return whether a reader may see this error, and count the error by kind."""
+        """Return whether this error is expected in a reader, and note its kind."""
         text = str(error)
         damage = [what for what in self.truth.may_be(since).get("damage", []) if what]
         kind = None
         if self.kind == "plain" and damage:
             kind = "DuckDB alone, of a damaged store"
         elif self.kind == "plain" and isinstance(error, duckdb.IOException) and ".parquet" in text:
-            # The file was deleted two changes later. Only a TraceStore reopens the current store.
+            # A file is deleted two changes after it was replaced. Only a TraceStore reopens the
+            # store.
             kind = "DuckDB alone, of files that went since its catalog was opened"
         elif isinstance(error, hta_sql.StoreDamagedError) and "manifest" in damage:
             kind = "manifest is damaged"
@@ -285,7 +286,7 @@ def act(folder: Path, seed: int, number: int, name: str, counts: memoryview[int]
             if isinstance(actor, Writer):
                 count()
         except hta_sql.StoreDamagedError as error:
-            # A writer to a damaged store gets this error, and tries again after the repair.
+            # A writer gets this error if the store is damaged, and tries again after the repair.
             damage = Truth(folder).may_be(time.monotonic() - WAIT_S).get("damage", [])
             if isinstance(actor, Reader) or not {"manifest", "parquet"}.intersection(
                 map(str, damage)

@@ -1,9 +1,9 @@
-"""Journals of concurrent changes to a store, and the answers that they allow.
+"""Journals of concurrent changes to a store, and the answers that readers may get.
 
 The content of a run is a number: each of its ranks has kernels of 100 + content µs. A change is
-recorded before it begins, with all possible results, and after it has ended, with its result. An
-answer is wrong if it shows a state of a run that was impossible at any time since the store was
-opened.
+recorded twice: before it begins with all possible results, and after it ends with its actual
+result. An answer is wrong if a run cannot have had the state that it shows at any time since the
+store was opened.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def content_of(rows: Iterable[tuple[int, int, int]]) -> int | str:
 
 
 class Journal:
-    """The changes of one writer, in a file that outlives it."""
+    """The changes of one writer, in a file that survives when the writer is killed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -92,7 +92,7 @@ class Journal:
     def change(
         self, name: str, arguments: list[Any], becomes: Mapping[str, Content]
     ) -> Iterator[None]:
-        """Record the possible results of a change, and its actual result at the block's end."""
+        """Record the possible results of a change, and the actual result after the block."""
         may = {key: _union(self.state.get(key, [None]), [value]) for key, value in becomes.items()}
         self._write(name, arguments, may, done=False)
         yield
@@ -118,7 +118,7 @@ def _union(some: list[Content], others: list[Content]) -> list[Content]:
 
 
 def read_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the complete lines of a journal from an offset on."""
+    """Yield the complete lines of a journal that follow a byte offset."""
     if path.exists():
         with path.open("rb") as file:
             file.seek(offset)
@@ -136,9 +136,9 @@ class Truth:
         self._history: dict[str, list[tuple[float, list[Content]]]] = {}
 
     def may_be(self, since: float) -> dict[str, list[Content]]:
-        """Return the contents that each run may have had since a time.
+        """Return the contents that each run may have had since the given time.
 
-        The result includes ``damage``, which is not a run.
+        The result also has a key ``damage``, which is not a run.
         """
         for path in sorted(self._folder.glob("*.journal")):
             offset = self._offsets.get(path, 0)
@@ -165,7 +165,7 @@ class Truth:
 
 
 def wrong(seen: Mapping[str, Content], may: Mapping[str, list[Content]]) -> list[str]:
-    """Return a description of each part of an answer that was never true."""
+    """Describe each run whose content in an answer was never valid."""
     found = []
     for run in sorted({*seen, *may} - {"damage"}):
         allowed = may.get(run, [None])

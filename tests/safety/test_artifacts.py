@@ -1,4 +1,4 @@
-"""Flight Recorder dumps and memory snapshots pass the same safety tests as traces."""
+"""Stores with Flight Recorder dumps or memory snapshots are as safe as stores with traces."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Kind:
 
     Attributes:
         write: Writes the files of four ranks to a folder.
-        table: A table that only such files fill.
-        analysis: An analysis of such files.
-        refused: Contents of such a file that would run a program.
+        table: A table that only these files fill.
+        analysis: An analysis that reads these files.
+        refused: Contents of a malicious file, which would run a program when it is unpickled.
     """
 
     write: Callable[[Path], Path]
@@ -81,7 +81,7 @@ KINDS = {
 
 @pytest.fixture(params=["dumps", pytest.param("snapshots", marks=pytest.mark.slow)])
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """Return each kind of file in turn."""
+    """Return each kind of input file in turn."""
     return KINDS[request.param]
 
 
@@ -107,7 +107,7 @@ def expected(kind: Kind, files: Path, tmp_path: Path) -> list[tuple[Any, ...]]:
 
 
 def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path: Path) -> None:
-    """Runs are removed by number and by age, counted from their ingest."""
+    """Runs are removed only if they exceed both the number to keep and the maximum age."""
     store = tmp_path / "job.store"
     for run in ("first", "second", "third"):
         hta_sql.ingest(files, store, run=run).close()
@@ -127,7 +127,7 @@ def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path
 def test_a_run_is_renamed_and_removed(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Renaming a run does not change its answer, and the run can be removed."""
+    """Renaming a run does not change its rows, and the renamed run can be removed."""
     store = tmp_path / "expected.store"
     rename_run(store, "job", "night")
     assert rows_of(store, kind, runs=["night"]) == expected
@@ -140,7 +140,7 @@ def test_a_run_is_renamed_and_removed(
 def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
     kind: Kind, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
 ) -> None:
-    """Verify names the damaged table, and repair restores the answer by reading the file again."""
+    """``verify`` names the damaged table; ``repair`` reads the input file again to restore it."""
     store = tmp_path / "expected.store"
     table = next((store / "tables" / kind.table).rglob("*.parquet"))
     content = table.read_bytes()
@@ -161,7 +161,7 @@ def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
 def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """A rank whose file is missing is quarantined, and restored once the file is back."""
+    """A rank whose input file is missing is quarantined, and restored once the file is back."""
     store = tmp_path / "expected.store"
     shutil.move(files, tmp_path / "moved")
     next((store / "tables" / kind.table).rglob("*.parquet")).unlink()
@@ -186,7 +186,7 @@ def test_shards_are_published_together(
 def test_an_interrupted_ingest_goes_on(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """After an interrupted ingest, files that were already read are not read again."""
+    """The ingest after an interrupted one does not read files again that were already read."""
     store = tmp_path / "job.store"
 
     def interrupt(_result: Any, done: int, _total: int) -> None:
@@ -204,7 +204,7 @@ def test_an_interrupted_ingest_goes_on(
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """Return the URL of a bucket in memory, with an empty catalog cache."""
+    """Return the URL of an in-memory bucket, and use an empty catalog cache."""
     (tmp_path / "cache").mkdir()
     monkeypatch.setattr(build, "cache_folder", lambda _: tmp_path / "cache")
     yield "memory://artifacts"
@@ -214,7 +214,7 @@ def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 def test_files_and_stores_are_at_urls(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], memory: str, tmp_path: Path
 ) -> None:
-    """Files and stores at URLs are read, extended, verified and repaired there."""
+    """Input files at URLs are ingested, and stores at URLs are queried, verified and repaired."""
     fs, top = fsspec.url_to_fs(f"{memory}/files")
     for path in files.iterdir():
         fs.pipe_file(f"{top}/{path.name}", path.read_bytes())
@@ -237,7 +237,7 @@ def test_files_and_stores_are_at_urls(
 def test_a_dask_cluster_reads_them(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """A Dask cluster reads the files. A refused file is named, and the others are stored."""
+    """A Dask cluster reads the files. A refused file is named, and all other ranks are stored."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None

@@ -1,4 +1,4 @@
-"""A run that cannot be read does not prevent answers about the others."""
+"""A run that cannot be read does not prevent queries of the other runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def lose(store: Path, run: str) -> None:
 def test_a_catalog_leaves_out_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run with missing files is named with a remedy; ingesting it again restores it."""
+    """A warning names a run with missing files and how to restore it, which works."""
     lose(store, "bad")
     build_catalog(store)
     assert busy_times(store) == {0: 100.0}
@@ -66,7 +66,7 @@ def test_a_catalog_leaves_out_what_is_gone(
 
 
 def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
-    """hta-sql catalog names the omitted run, after which every client can query the rest."""
+    """``hta-sql catalog`` warns about omitted runs; every client can query the remaining ones."""
     lose(store, "bad")
     done = cli("catalog", store)
     assert done.code == 0
@@ -78,7 +78,7 @@ def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
 def test_a_broken_file_is_found_where_the_engine_stumbles(
     store: Path, busy_times: BusyTimes
 ) -> None:
-    """A broken file is found even if the engine takes a view's columns from it."""
+    """A corrupt file is found even if the engine reads a view's columns from this file."""
     for path in store.glob("tables/gpu_ops/run=bad/*/*.parquet"):
         path.write_bytes(b"PAR1")
     build_catalog(store)
@@ -95,7 +95,7 @@ def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["abc\n", "\nabc", "a/b", "a b", "..", "é", "a\0"])
 def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
-    """An invalid run name, such as one with a line break at its end, is refused."""
+    """An invalid run name, such as one that ends with a line break, is refused."""
     with pytest.raises(hta_sql.ParameterError, match="Run name"):
         hta_sql.ingest(store.parent / "good", store, run=name)
 
@@ -138,7 +138,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A shard with missing files is not published until it is ingested again; the others are."""
+    """A shard with missing files is skipped by publish until it is ingested again."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 101.0})
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -172,9 +172,9 @@ def test_an_ingest_reads_again_what_is_gone(
 def test_an_open_store_goes_on_without_what_is_lost(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A query that encounters a missing file warns and answers for the other runs.
+    """A query that encounters a missing file logs a warning and returns the other runs.
 
-    Once the file is back, the store opens with all runs.
+    Once the file is back, the reopened store has all runs.
     """
     kept = store.with_name("materialized")
     shutil.copytree(store, kept)
@@ -195,7 +195,7 @@ def test_an_open_store_goes_on_without_what_is_lost(
 
 @pytest.mark.parametrize("damage", ["cut off", "empty", "footer", "no permission"])
 def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
-    """A broken file counts as missing, whether or not the engine names it in its error."""
+    """A corrupt file counts as missing, whether or not the engine's error names it."""
     (path,) = store.glob("tables/gpu_ops/run=bad/*/*.parquet")
     content = path.read_bytes()
     broken = {"cut off": content[:99], "empty": b"", "footer": bytes(len(content) - 8)}
@@ -210,7 +210,7 @@ def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
 
 
 def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
-    """A query of a lost run raises an error that lists the remaining runs."""
+    """A query that requests a lost run raises an error that lists the available runs."""
     lose(store, "bad")
     with hta_sql.open(store) as opened:
         with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; available runs: good"):
@@ -220,7 +220,7 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
 
 @pytest.mark.slow
 def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """If many threads lose a run at once, one of them reopens the store, and the others wait."""
+    """If a run gets lost while many threads query the store, the store is reopened only once."""
     lose(store, "bad")
     with hta_sql.open(store) as opened, ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: busy_times_of(opened), range(30)))
@@ -229,7 +229,7 @@ def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureF
 
 
 def test_nothing_left_of_an_open_store(store: Path) -> None:
-    """The error for an open store whose files are all missing names a missing file."""
+    """If all files of an open store get lost, the error names a missing file."""
     with hta_sql.open(store) as opened:
         lose(store, "bad")
         lose(store, "good")
@@ -239,7 +239,7 @@ def test_nothing_left_of_an_open_store(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_lost_at_a_url(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A lost run at a URL is omitted, although the catalog is built without reading files."""
+    """A lost run at a URL is omitted, although no data files are read to build the catalog."""
     memory = fsspec.filesystem("memory")
     for path in store.rglob("*"):
         if path.is_file() and "run=bad" not in path.as_posix():

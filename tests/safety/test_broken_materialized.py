@@ -1,4 +1,4 @@
-"""A derived table with a broken materialized file is recomputed, and saved again if possible."""
+"""A derived table is recomputed if its file is corrupt, and materialized again if possible."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def store(whole: tuple[Path, Answer], tmp_path: Path) -> Path:
 
 
 def kept_of(store: Path, run: str) -> Path:
-    """Return the file with the materialized matched collectives of a run."""
+    """Return the file with the materialized table ``matched_collectives`` of a run."""
     kept = read_manifest(store).materialized
     (path,) = (one.path for one in kept if (one.table, one.run) == ("matched_collectives", run))
     assert path
@@ -53,7 +53,7 @@ def kept_of(store: Path, run: str) -> Path:
 
 
 def damage(path: Path, how: str) -> None:
-    """Truncate or empty a file, overwrite its end or its pages, or delete it."""
+    """Truncate, empty or delete a file, or overwrite its footer or its pages."""
     content = path.read_bytes()
     broken = {
         "cut off": content[:99],
@@ -85,7 +85,7 @@ def test_it_is_computed_again(
     run: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A warning names the broken file, and the table is materialized again for the next reader."""
+    """A warning names the corrupt file, and the table is materialized again for the next reader."""
     path = kept_of(store, run)
     damage(path, how)
     with hta_sql.open(store) as opened:
@@ -116,7 +116,7 @@ def test_it_is_computed_by_each_question_where_nothing_may_be_written(
 
 @pytest.mark.slow
 def test_it_is_computed_by_each_question_at_a_url(store: Path, whole: tuple[Path, Answer]) -> None:
-    """At a URL, each query recomputes the table, although no file is read to build the catalog."""
+    """In a store at a URL, a query recomputes the table if its file turns out to be corrupt."""
     memory = fsspec.filesystem("memory")
     damage(kept_of(store, "second"), "cut off")
     for path in store.rglob("*"):

@@ -1,4 +1,4 @@
-"""Without a writable home folder, cached files are created each time, and everything works."""
+"""Without a writable home folder, everything works, but nothing is cached between processes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def break_cache(reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def forget() -> None:
-    """Clear the memoized location of the cache folder."""
+    """Forget the location of the cache folder."""
     machine.cache_folder.cache_clear()
     machine._temporary_folder.cache_clear()
 
@@ -70,7 +70,7 @@ def forget() -> None:
 def test_an_analysis_works_without_a_cache(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Analyses work without a cache, even on read-only traces; a warning states the cost."""
+    """Analyses of read-only traces work without a cache; a warning recommends a writable one."""
     monkeypatch.setattr(location, "is_writable", lambda _: False)
     with hta_sql.TraceAnalysis(trace_dir=str(write_traces({0: 100.0}))) as analyzer:
         assert list(analyzer.get_temporal_breakdown(visualize=False)["compute_time(us)"]) == [100.0]
@@ -92,7 +92,7 @@ def test_a_store_that_is_being_written_opens_without_a_cache(
 
 @pytest.mark.usefixtures("no_cache")
 def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If there is no folder for temporary files, the library raises a StoreError."""
+    """If no folder for temporary files exists, the library raises a StoreError."""
 
     def refuse(**_: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found")
@@ -117,7 +117,7 @@ print(folder)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing to fork")
 def test_the_folder_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
-    """The folder is deleted when its process ends, but not when a child process ends."""
+    """The temporary cache folder is deleted when its process ends, but not when a fork ends."""
     (tmp_path / "file").write_text("")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file")}
     run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run

@@ -1,4 +1,4 @@
-"""The manifest defines the contents of a store; a catalog that does not match it is detected."""
+"""The manifest defines the contents of a store; a catalog that contradicts it is not used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
-    """Return a store whose last ingest, of 200 µs, died between the manifest and the catalog."""
+    """Return a store whose last ingest died after writing the manifest, but before the catalog.
+
+    The first ingest had 100 µs of compute time, the last one 200 µs.
+    """
     store = tmp_path / "job.store"
     hta_sql.ingest(write_traces({0: 100.0}), store).close()
     old = (store / CATALOG).read_bytes()
@@ -43,7 +46,7 @@ def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: Busy
 def test_a_store_that_is_being_written_is_left_alone(
     between: Path, busy_times: BusyTimes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While an ingest has the lock, a reader builds a catalog in its own cache."""
+    """While an ingest holds the store lock, a reader builds the catalog in its cache folder."""
     cache = tmp_path / "cache"
     cache.mkdir()
     monkeypatch.setattr(build, "cache_folder", lambda _: cache)
@@ -57,7 +60,7 @@ def test_a_store_that_is_being_written_is_left_alone(
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "no database", "empty"])
 def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, damage: str) -> None:
-    """A broken catalog is replaced without a loss, because it holds no data."""
+    """A corrupt or missing catalog is rebuilt without data loss."""
     path = between / CATALOG
     path.unlink()
     if damage != "missing":
@@ -69,7 +72,7 @@ def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, dama
 def test_a_moved_store_that_cannot_be_written_opens(
     between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a moved store is read-only, a catalog in the cache replaces the one in the store."""
+    """If a moved store is read-only, readers build and use a catalog in the cache."""
 
     def refuse(*_arguments: object) -> None:
         raise PermissionError(13, "read-only")
@@ -81,7 +84,7 @@ def test_a_moved_store_that_cannot_be_written_opens(
 
 
 def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """An open store keeps its answers while others ingest into the store."""
+    """An open store returns the same answers while others ingest into it."""
     store = tmp_path / "job.store"
     with hta_sql.ingest(write_traces({0: 100.0}), store) as first:
         with hta_sql.ingest(write_traces({0: 200.0}), store) as second:
@@ -93,7 +96,7 @@ def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTrac
 
 @pytest.mark.slow
 def test_a_damaged_manifest_is_named(between: Path) -> None:
-    """The error for invalid JSON, another format or another version names the file."""
+    """A manifest with invalid JSON or a different format or version is named in the error."""
     for content in ("{", "[]", '{"format": "other"}', '{"format": "hta_sql store"}'):
         (between / MANIFEST).write_text(content)
         with pytest.raises(hta_sql.StoreError, match="manifest"):

@@ -1,4 +1,4 @@
-"""If a trace changes during the read, the store gets its new version, or an error is raised."""
+"""If a trace changes while it is read, the new version is stored or an error is raised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WhileRead = Callable[[Change], list[str]]
 
 @pytest.fixture
 def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
-    """Return a function that runs a callback for each opened trace, and lists the opened files."""
+    """Return a function that installs a callback for each opened trace, and lists the traces."""
     opened: list[str] = []
 
     def install(change: Change) -> list[str]:
@@ -47,7 +47,7 @@ def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
 
 
 def once(change: Change) -> Change:
-    """Return a callback that acts the first time only."""
+    """Return a callback that only acts on its first call."""
     left = [change]
 
     def change_once(path: Path) -> None:
@@ -104,7 +104,7 @@ def test_still_being_written(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """Faults of a partial file are not reported once the file is complete."""
+    """Errors in a half-written trace are not reported if the trace is complete when read again."""
     path = tmp_path / "rank0.json.gz"
     whole = gzip.compress(json.dumps(trace_of(0, 100.0, 2000)).encode())
     path.write_bytes(whole[: len(whole) // 2])
@@ -131,7 +131,7 @@ def test_changed_whenever_it_is_read(
     opened = while_read(grow)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json' changed .*Ingest the trace again"):
         ingest(traces, traces / "job.store")
-    # Once together with the other rank, then three times separately.
+    # It is read once together with the other rank, then three times separately.
     assert sum(path.endswith("rank0.json") for path in opened) == 4
     if ingest is not hta_sql.ingest:
         hta_sql.publish(traces / "job.store").close()
@@ -139,7 +139,7 @@ def test_changed_whenever_it_is_read(
 
 
 def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead) -> None:
-    """A trace that is deleted while it is read is an error: its last version may be unread."""
+    """A trace that is deleted while it is read raises an error: its last version may be unread."""
     traces = write_traces({0: 100.0})
     while_read(Path.unlink)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*does not exist"):
@@ -155,7 +155,7 @@ def test_gone_before_it_is_read(
     options: dict[str, Any],
     is_known: bool,
 ) -> None:
-    """If a trace disappears after discovery, it is reported, and the other ranks are stored."""
+    """A trace that disappears after discovery is reported; the other ranks are stored."""
     traces = write_traces({0: 100.0, 1: 110.0, 2: 120.0})
     store = traces / "job.store"
     if is_known:

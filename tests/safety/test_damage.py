@@ -1,4 +1,4 @@
-"""Damaged files of a store are detected, reported with a remedy, and repaired."""
+"""Damaged store files are detected, reported together with the repair command, and repaired."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Answers]:
-    """Create a store; return it with a copy to restore and its answers."""
+    """Create a store; return its path, its backup and its answers."""
     folder = tmp_path_factory.mktemp("damaged")
     store = make_store(folder)
     whole = answers(store)
@@ -59,7 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Answers]
 
 @pytest.fixture
 def store(made: tuple[Path, Path, Answers]) -> Iterator[Path]:
-    """Restore the store with runs ``first`` and ``second``, each with ranks 0 and 1."""
+    """Restore the store, which has runs ``first`` and ``second`` with two ranks each."""
     restore(made[0], made[1])
     yield made[0]
     restore(made[0], made[1])
@@ -85,7 +85,7 @@ def flipped(path: Path, at: int) -> None:
 
 
 def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
-    """An intact store passes: no fault is found, no file changes, and the exit code is 0."""
+    """``verify`` finds no faults in an intact store, changes no file, and exits with code 0."""
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
     done = cli("verify", store, "--deep", "--format", "json")
     told = json.loads(done.out)
@@ -147,7 +147,7 @@ def test_a_manifest_that_is_gone(store: Path, made: tuple[Path, Path, Answers]) 
 
 
 def test_a_file_over_that_of_another_rank(store: Path) -> None:
-    """A file that was overwritten with that of another rank is found, even at equal size."""
+    """A file overwritten with that of a different rank is found, even if the sizes are equal."""
     changed(file_of(store, "first", 1), file_of(store, "first", 0).read_bytes())
     (fault,) = verify_store(store).faults
     assert (fault.run, fault.ranks) == ("first", (1,))
@@ -157,7 +157,7 @@ def test_a_file_over_that_of_another_rank(store: Path) -> None:
 def test_another_size_is_noticed_when_it_is_opened(
     store: Path, caplog: pytest.LogCaptureFixture, made: tuple[Path, Path, Answers]
 ) -> None:
-    """A valid Parquet file of the wrong size is noticed on opening, and its run is omitted."""
+    """If a valid Parquet file has the wrong size, its run is omitted when the store is opened."""
     longer = Path(f"{file_of(store, 'second', 1)}")
     changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
     with hta_sql.open(store) as opened:
@@ -170,7 +170,7 @@ def test_another_size_is_noticed_when_it_is_opened(
 def test_a_store_that_stays_open_has_what_was_repaired(
     store: Path, made: tuple[Path, Path, Answers]
 ) -> None:
-    """An open store that reopens its snapshot after a repair includes the repaired run."""
+    """A store that stays open during a repair returns the repaired run once it reopens itself."""
     changed(file_of(store, "first", 1), b"")
     with hta_sql.open(store) as opened:
         query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
@@ -182,14 +182,14 @@ def test_a_store_that_stays_open_has_what_was_repaired(
 
 
 def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
-    """A replaced catalog is closed after its last query, because each uses tens of MB."""
+    """A replaced catalog is closed after its last query to free tens of MB of memory."""
     with hta_sql.open(store) as opened:
         connection_of = opened._connection
         query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
         held: list[int] = []
 
         def while_one_asks(con: duckdb.DuckDBPyConnection) -> int:
-            if not held:  # it is run again if file sizes were checked meanwhile
+            if not held:  # this runs again if a check of file sizes has replaced the catalog
                 changed(file_of(store, "first", 1), b"")
                 assert opened.sql(query).rows() == [("second",)]
                 held.append(len(connection_of._replaced))
@@ -204,7 +204,7 @@ def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
 def test_what_others_replace_meanwhile_is_not_lost(
     store: Path, made: tuple[Path, Path, Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files that an ingest replaces during the search for a damaged file do not count as lost."""
+    """Files that an ingest replaces while a reader looks for missing files do not count as lost."""
     file_of(store, "second", 1).unlink()
     looked: list[int] = []
 
@@ -213,7 +213,7 @@ def test_what_others_replace_meanwhile_is_not_lost(
         if len(looked) == 1:
             for _ in range(2):
                 ingest_traces(IngestOptions(store.parent / "first", store, force=True, jobs=1))
-        unnamed = duckdb.Error(str(error).replace(".parquet", ""))  # as of a broken footer
+        unnamed = duckdb.Error(str(error).replace(".parquet", ""))  # like a corrupt footer
         return unreadable_runs(unnamed, manifest, folder)
 
     monkeypatch.setattr(connection, "unreadable_runs", look)
@@ -269,7 +269,7 @@ def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
 
 
 def test_a_catalog_that_says_something_else(store: Path) -> None:
-    """A catalog whose view reads the wrong table is found by its SQL, if the file is valid."""
+    """``verify`` finds a view that reads the wrong table, although the catalog file is valid."""
     with duckdb.connect(str(store / CATALOG)) as con:
         con.execute("CREATE OR REPLACE VIEW stored.flows AS FROM stored.counters")
     (fault,) = verify_store(store).faults
@@ -279,7 +279,7 @@ def test_a_catalog_that_says_something_else(store: Path) -> None:
 def test_what_cannot_be_read_again_is_set_aside(
     store: Path, cli: Cli, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run that cannot be read again is quarantined, until an ingest restores it."""
+    """A damaged run whose trace is missing is quarantined until an ingest restores it."""
     flipped(file_of(store, "first", 1), 400)
     trace, hidden = store.parent / "first" / "rank1.json", store.parent / "hidden.json"
     trace.rename(hidden)
@@ -319,7 +319,7 @@ def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A damaged shard is skipped with a warning, quarantined by a repair, and can be read again."""
+    """A damaged shard is skipped with a warning; after a repair, it can be ingested again."""
     (shard,) = store.glob("shards/*.json")
     flipped(shard, shard.read_bytes().index(b'"event_count": ') + 15)
     ingest_only(store.parent / "first", store, jobs=1, force=True)
@@ -334,7 +334,7 @@ def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFix
 
 
 def test_links_that_lead_nowhere(store: Path) -> None:
-    """Only a deep verify finds ids that refer to missing events; no checksum reveals them."""
+    """Only a deep verify finds ids that refer to missing events, as all checksums match."""
     path = file_of(store, "first", 0)
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False)
@@ -349,16 +349,16 @@ def test_links_that_lead_nowhere(store: Path) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [  # the first of them damage each kind of file once, in each way
+    [  # the first few damage each kind of file once
         pytest.param(seed, marks=[pytest.mark.slow] if seed >= len(damages.TARGETS) else [])
         for seed in range(24)
     ],
 )
 def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers]) -> None:
-    """If ``verify`` passes, all answers are right; otherwise damage is repaired or quarantined."""
+    """If ``verify`` finds no fault, all answers are right; otherwise the store can be repaired."""
     chance = random.Random(seed)
     ways, targets = damages.WAYS, damages.TARGETS
-    at = seed + seed // len(targets)  # so that each way meets each target
+    at = seed + seed // len(targets)  # combines each kind of damage with each target
     what = damage(chance, store, ways[at % len(ways)], targets[seed % len(targets)])
     assert survives(store, made[2], has_sources=True, quick=True), what
 
@@ -371,7 +371,7 @@ def test_a_thousand_random_damages(tmp_path: Path) -> None:
 
 
 def materialized(store: Path, table: str, run: str) -> Path:
-    """Return the file of a materialized answer."""
+    """Return the file of a materialized table or answer of a run."""
     kept = read_manifest(store).materialized
     (path,) = (one.path for one in kept if (one.table, one.run) == (table, run))
     assert path
@@ -379,7 +379,7 @@ def materialized(store: Path, table: str, run: str) -> Path:
 
 
 def padded(content: bytes, size: int) -> bytes:
-    """Pad a Parquet file to a size before its footer, so that it stays valid."""
+    """Pad a Parquet file to a given size before its footer, so that it remains valid."""
     footer = int.from_bytes(content[-8:-4], "little") + 8
     return content[:-footer] + bytes(size - len(content)) + content[-footer:]
 
@@ -396,7 +396,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Small exchanged answers are detected by checksum, large ones by the run in their footer."""
+    """If files of answers are exchanged, a checksum or the run in the footer reveals it."""
     files = [materialized(store, "temporal_breakdown", run) for run in ("first", "second")]
     whole = [path.read_bytes() for path in files]
     if has_one_size:
@@ -422,7 +422,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
 def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
     store: Path, made: tuple[Path, Path, Answers], at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A query of the damaged table omits its run with a warning; other queries return all runs."""
+    """Only queries that read the damaged table warn and omit the run; others return all runs."""
     path = file_of(store, "first", 0, "flows")
     flipped(path, at)
     with hta_sql.open(store) as opened:
@@ -439,7 +439,7 @@ def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
 def test_nothing_is_materialized_from_a_damaged_file(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is materialized from a damaged file: its wrong answer would get a valid checksum."""
+    """Nothing is materialized from a damaged file: the result would get a valid checksum."""
     path = file_of(store, "first", 0)
     flipped(path, 400)
     found = {one.run for one in materialize_answers(store, ["gpu_kernels_by_name"])}
@@ -450,9 +450,9 @@ def test_nothing_is_materialized_from_a_damaged_file(
 def test_contents_are_compared_once_and_only_of_what_a_query_reads(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the files of the requested run and tables, or of the materialized answer, are compared.
+    """Checksums are only compared for the files that a query reads, and once for each file.
 
-    A file that changed is compared again.
+    A file that changed since is compared again.
     """
     compared: list[str] = []
 
@@ -486,7 +486,7 @@ def test_verify_compares_files_of_any_size(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """On request, large files are compared as well, before the answer is returned."""
+    """With ``verify``, the checksums of large files are compared before the answer is returned."""
     monkeypatch.setattr(content_check, "SMALL_BYTES", 1)
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
@@ -502,7 +502,7 @@ def test_verify_compares_files_of_any_size(
 
 
 def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
-    """``verify`` also compares objects in object storage; queries skip this to save requests."""
+    """``verify`` also compares checksums in object storage, which costs additional requests."""
     memory = fsspec.filesystem("memory")
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
@@ -517,7 +517,7 @@ def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
 def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_names_it(
     store: Path, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After a flipped bit in any Parquet file, answers are right or a warning names the file."""
+    """If any Parquet file has a flipped bit, answers are right or a warning names the file."""
     whole = every_row(store)
     files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "materialized")]
     chance = random.Random(7)

@@ -1,4 +1,4 @@
-"""A local Dask cluster as executor of queries, and of ingests whose workers die."""
+"""A local Dask cluster runs queries and ingests, even if some of its workers die."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(6)}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Start a cluster of two workers, which certain traces kill; Dask replaces dead workers."""
+    """Start a cluster of two workers, which die when they open certain traces."""
     with (
         pytest.MonkeyPatch.context() as monkeypatch,
         dask_config.set({"distributed.scheduler.allowed-failures": 1}),
@@ -70,7 +70,7 @@ def test_the_command_line(
 def test_a_worker_that_is_killed_costs_nothing(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """The tasks of a killed worker run again on another worker."""
+    """The tasks of a killed worker run again on a different worker."""
     store = tmp_path / "job.store"
     traces = write_traces(DURATIONS, events=20_000)
     kill = killer(cluster)
@@ -86,7 +86,7 @@ def test_a_worker_that_is_killed_costs_nothing(
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two runs with known compute times."""
+    """Ingest two runs with known compute times, and return the store."""
     folder = tmp_path_factory.mktemp("asked")
     for run, ranks in (("b", range(4)), ("a", range(2))):
         for rank in ranks:
@@ -120,11 +120,11 @@ def test_a_question_is_answered_by_the_cluster(
 
 @pytest.mark.slow
 def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: Path) -> None:
-    """If workers see no store or a different one at its path, the error says so."""
+    """The error says if workers find no store or a different one at the path of the store."""
     with distributed.Client(cluster) as client, hta_sql.open(asked) as store:
 
         class Elsewhere(Executor):
-            """Executor whose workers find a different folder at the path of the store."""
+            """Executor whose workers look for the store in a different folder."""
 
             def submit(self, task: Any, /, *given: Any, **named: Any) -> Any:
                 there = [replace(one, root=str(tmp_path)) for one in given]
@@ -134,7 +134,7 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
             store.run("temporal_breakdown", executor=Elsewhere())
         shutil.copytree(asked, tmp_path, dirs_exist_ok=True)
         with (tmp_path / "manifest.json").open("a") as manifest:
-            manifest.write("\n")  # as another ingest would
+            manifest.write("\n")  # as a later ingest would
         with pytest.raises(
             hta_sql.StoreError, match=r"differs from the store of the caller.*has an older copy"
         ):
@@ -177,7 +177,7 @@ def test_a_trace_that_kills_every_worker_is_named(
 
 @pytest.mark.slow
 def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """Errors name an address without a scheduler, and the valid executors for an unknown one."""
+    """The error names an address without a scheduler, or lists the valid executors."""
     traces = write_traces({0: 1.0})
     out = tmp_path / "job.store"
     with dask_config.set({"distributed.comm.timeouts.connect": "0.3s"}):

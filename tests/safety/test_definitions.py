@@ -42,7 +42,7 @@ def read_again(traces: Path, store: Path) -> bool:
 
 
 def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """Changes to comments and layout do not count, neither in SQL statements nor in rule tables."""
+    """Changing comments or whitespace in SQL files and rule tables does not change definitions."""
     traces = write_traces({0: 100.0})
     assert read_again(traces, tmp_path / "job.store")
     counters = sql / "store" / "counters.sql"
@@ -60,7 +60,7 @@ def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Pat
 def test_another_definition(
     change: tuple[str, str, str], sql: Path, write_traces: WriteTraces, tmp_path: Path
 ) -> None:
-    """A change of a single character makes the definition a different one."""
+    """Changing a single character of a definition causes the traces to be read again."""
     traces = write_traces({0: 100.0})
     assert read_again(traces, tmp_path / "job.store")
     file, old, new = change
@@ -73,7 +73,7 @@ def test_another_definition(
 def test_an_analysis_says_so_once(
     sql: Path, write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first analysis of a store with older definitions warns; ``findings`` has a row for it."""
+    """The first analysis of a store with older definitions warns; ``findings`` reports them too."""
     store = tmp_path / "job.store"
     assert read_again(write_traces({0: 100.0, 1: 100.0}), store)
     (sql / "kernel_classes.csv").write_text("priority,regex,class,collective,vendor\n")
@@ -100,7 +100,7 @@ def test_an_analysis_says_so_once(
     ],
 )
 def test_texts_are_kept(one: str, other: str) -> None:
-    """Comment markers and spaces inside quotes belong to the string."""
+    """Comment markers and spaces inside quotes are part of the string."""
     assert definitions.tokens(one) != definitions.tokens(other)
 
 
@@ -111,7 +111,7 @@ def test_a_quote_in_a_comment() -> None:
 
 @pytest.mark.parametrize("path", INGEST, ids=lambda path: path.stem)
 def test_the_engine_sees_the_same_comments(path: Path) -> None:
-    """The tokens omit the same comments as those of the engine's own tokenizer."""
+    """Our tokenizer removes the same comments as the engine's tokenizer."""
     text = path.read_text(encoding="utf-8").encode()
     found = [*duckdb.tokenize(text.decode()), (len(text), duckdb.token_type.comment)]
     kept = [

@@ -1,4 +1,4 @@
-"""If the disk is full, the error says so, the old store is intact, and no file is orphaned."""
+"""If the disk is full, an error says so, the old store stays intact and no file is orphaned."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk(
     small_disk: Path, write_traces: WriteTraces, busy_times: BusyTimes, free: int
 ) -> None:
-    """A disk that fills up during an ingest, at any file, leaves the old store intact."""
+    """If the disk fills up during an ingest, the old store stays intact."""
     store = small_disk / "job.store"
     ingest_only(write_traces({0: 100.0, 1: 100.0}), store)
     ballast = small_disk / "ballast"
@@ -61,7 +61,7 @@ def test_a_full_disk(
 
 
 def fill(ballast: Path, free: int) -> None:
-    """Fill a disk until only the given number of bytes is free."""
+    """Fill a disk until only a given number of bytes is free."""
     status = os.statvfs(ballast.parent)
     ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - free))
 
@@ -75,7 +75,10 @@ def test_a_full_disk_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
 ) -> None:
-    """A disk that is full at the manifest leaves the old store; at the catalog, the new one."""
+    """If the disk fills up before the manifest is written, the old store remains.
+
+    If it fills up before the catalog is written, the new store is valid.
+    """
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     before = read_manifest(store).named_files()

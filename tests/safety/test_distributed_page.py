@@ -1,4 +1,4 @@
-"""The recipes of docs/distributed.md work, here with different paths and job counts."""
+"""The recipes in docs/distributed.md work if their paths and job counts are replaced."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ JOBS = 3
 
 
 def blocks(heading: str, language: str) -> list[str]:
-    """Return the code blocks of a language below a heading."""
+    """Return the code blocks in a given language below a heading."""
     part = re.split(r"^##+ ", PAGE.split(f" {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
     return re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
 
 
 class Shell:
-    """Runner for the code blocks of the page."""
+    """Runs the code blocks of the page."""
 
     def __init__(self, folder: Path, tools: Path) -> None:
         self.folder = folder
@@ -39,7 +39,7 @@ class Shell:
         self._python_path = os.pathsep.join([str(REPOSITORY), *sys.path])
 
     def here(self, text: str) -> str:
-        """Replace the page's folder and job count with those of this test."""
+        """Replace the page's folder and job count with the test's."""
         placed = re.sub(r"s3://bucket|/shared", str(self.folder), text)
         return re.sub(r"\b16\b", str(JOBS), placed)
 
@@ -47,7 +47,7 @@ class Shell:
         """Run a script, and return its stderr."""
         environment = {name: str(value) for name, value in variables.items()}
         done = subprocess.run(  # noqa: S603 - our own page
-            ["bash", "-c", self.here(text)],  # noqa: S607 - whatever bash there is
+            ["bash", "-c", self.here(text)],  # noqa: S607 - any bash will do
             env={**os.environ, "PATH": self._path, "PYTHONPATH": self._python_path, **environment},
             capture_output=True,
             text=True,
@@ -60,7 +60,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
-    """Return a shell in which srun runs a command locally and hta-sql is this package."""
+    """Return a shell whose ``srun`` runs commands locally and whose ``hta-sql`` is this package."""
     write_traces(DURATIONS)
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -75,7 +75,7 @@ def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
 
 @pytest.mark.slow
 def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
-    """The jobs of the Slurm array run in any order, followed by the dependent job."""
+    """The Slurm recipe works if the array jobs run in any order before the dependent job."""
     ingest, publish = blocks("Slurm", "bash")
     for task in range(JOBS, 0, -1):
         shell.run(ingest, SLURM_ARRAY_TASK_ID=task, SLURM_ARRAY_TASK_COUNT=JOBS)
@@ -95,7 +95,7 @@ def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_slurm_without_a_job(shell: Shell) -> None:
-    """If jobs of the array are missing, the publish fails and counts the missing shards."""
+    """If array jobs have not run, publishing fails with the number of missing shards."""
     ingest, publish = blocks("Slurm", "bash")
     shell.run(ingest, SLURM_ARRAY_TASK_ID=1, SLURM_ARRAY_TASK_COUNT=JOBS)
     with pytest.raises(AssertionError, match="2 of 3 shards are missing"):
@@ -104,7 +104,7 @@ def test_slurm_without_a_job(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
-    """The container's command runs for each job index, counted from 0."""
+    """The Kubernetes recipe works if its command runs for each job index, starting at 0."""
     yaml = pytest.importorskip("yaml")
     (text,) = blocks("Kubernetes", "yaml")
     job = yaml.safe_load(text)

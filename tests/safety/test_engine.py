@@ -1,4 +1,4 @@
-"""Engine behavior that the project relies on, and that some DuckDB versions have broken."""
+"""Engine behavior that the library relies on and that some DuckDB versions got wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.mark.parametrize("limit", ["20MB", "30MB"])
 def test_a_join_that_spills_loses_no_row(limit: str, tmp_path: Path) -> None:
-    """A filter built from the rows in memory must not apply to spilled rows (duckdb/duckdb#25702)."""
+    """A join must not filter spilled rows by the keys in memory (duckdb/duckdb#25702)."""
     with duckdb.connect(str(tmp_path / "spill.duckdb"), config={"threads": 1}) as con:
         con.execute("CREATE TABLE build AS SELECT range % 2000 AS k FROM range(1000000)")
         con.execute("CREATE TABLE probe AS SELECT range % 4000 AS k FROM range(2000000)")

@@ -30,7 +30,7 @@ QUICK = ("ingest", "materialize")
 
 
 def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
-    """A power loss discards unflushed contents of files and unflushed names in folders."""
+    """A power loss discards file contents and file names that were not flushed."""
     folder = tmp_path / "store"
     (folder / "below").mkdir(parents=True)
     (folder / "below" / "old").write_text("old")
@@ -48,7 +48,7 @@ def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
 
 
 def test_what_is_torn_is_there_by_half(tmp_path: Path) -> None:
-    """A torn operation writes half of its data, and later operations write nothing."""
+    """A torn write leaves half of its data, and no later operation takes effect."""
     with suppress(StoppedError), faults(tmp_path, 0, "torn"):
         (tmp_path / "half").write_text("1234")
         (tmp_path / "never").write_text("new")
@@ -70,7 +70,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ],
 )
 def test_every_operation_has_a_case(writer: str, made: Made) -> None:
-    """The list of operations, which the tests below run, has every operation of each writer."""
+    """The list of operations in the repository has every operation of each writer."""
     seen = {f"{writer}: {operation}" for operation in truth_of(made, writer).operations}
     lines = OPERATIONS.read_text("utf-8").splitlines()
     assert sorted(seen) == [line for line in lines if line.startswith(f"{writer}: ")]
@@ -80,7 +80,7 @@ def test_every_operation_has_a_case(writer: str, made: Made) -> None:
     ("writer", "how"), [("publish", "fail"), ("tag", "stop"), ("publish", "power")]
 )
 def test_some_operations(writer: str, how: str, made: Made) -> None:
-    """A store survives a fault in an early, a middle and a late operation of a writer."""
+    """A store survives a failure, a crash and a power loss while it is written."""
     truth = truth_of(made, writer)
     count = len(truth.operations)
     survived(

@@ -1,4 +1,4 @@
-"""Store files may come from an untrusted writer: no value in them causes a traceback."""
+"""Malformed manifests and shards from an untrusted source cause clear errors, not tracebacks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def damaged(manifest: bytes, damage: Damage) -> bytes:
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_values_of_another_type(tiny_store: TraceStore, damage: Damage) -> None:
-    """A manifest value of the wrong type is an error that names the manifest."""
+    """A manifest value of the wrong type raises an error that names the manifest."""
     path = Path(tiny_store.path, "manifest.json")
     with pytest.raises(hta_sql.StoreError, match=r"manifest\.json"):
         parse_manifest(damaged(path.read_bytes(), damage), store_folder(tiny_store.path))
@@ -68,7 +68,7 @@ def test_values_of_another_type(tiny_store: TraceStore, damage: Damage) -> None:
 
 @pytest.mark.parametrize("content", [b"[" * 200_000, b"null", b"5", b"\xff"])
 def test_what_is_no_manifest(tmp_path: Path, content: bytes) -> None:
-    """A manifest that is not valid JSON, or is not an object of its format, is refused."""
+    """A manifest that is not valid JSON or does not have the manifest format is refused."""
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(hta_sql.StoreError, match=r"manifest\.json"):
         read_manifest(tmp_path)
@@ -76,7 +76,7 @@ def test_what_is_no_manifest(tmp_path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("content", ["null", "[" * 200_000, "{", '{"format": "hta_sql shard"}'])
 def test_what_is_no_shard(tmp_path: Path, content: str) -> None:
-    """An invalid shard is skipped, and all files that may belong to it are preserved."""
+    """An invalid shard is skipped, and no file that may belong to it is deleted."""
     (tmp_path / "shards").mkdir()
     (tmp_path / "shards" / "job.1-of-2.json").write_text(content)
     files = ["tables/gpu_ops/a.parquet", "notes.txt"]
@@ -87,7 +87,7 @@ def test_what_is_no_shard(tmp_path: Path, content: str) -> None:
 def test_a_damaged_shard_holds_nobody_up(
     write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A damaged shard blocks no other writer; its files stay until its job has run again."""
+    """A damaged shard blocks no other writer, and its files remain until it is ingested again."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 200.0})
     hta_sql.ingest_shard(traces, store, shard=(1, 2))
     written = set(store.rglob("*.parquet"))

@@ -1,4 +1,4 @@
-"""An interrupted ingest retains the ranks that it has read, and the next ingest reuses them."""
+"""An interrupted ingest saves the ranks that it has read, and the next ingest reuses them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Ingest rank 0 of five, then interrupt an ingest of the others after two ranks."""
+    """Ingest rank 0 of five, then interrupt the ingest of the other ranks after two of them."""
     top = tmp_path_factory.mktemp("interrupted")
     traces, place = top / "job" / "traces", top / "job" / "job.store"
     traces.mkdir(parents=True)
@@ -69,7 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def store(made: Made) -> Path:
     """Restore the store to the state that the interrupted ingest left."""
     shutil.rmtree(made.folder)
-    # copytree preserves the file times; a newer trace would be read again.
+    # copytree preserves modification times; a newer trace would be read again.
     shutil.copytree(made.backup, made.folder)
     return made.folder / "job.store"
 
@@ -109,7 +109,7 @@ def files_of(store: Path) -> set[str]:
 def test_it_goes_on_from_there(
     read_traces: Path, store: Path, busy_times: BusyTimes, made: Made
 ) -> None:
-    """The next ingest reuses the ranks that were read; until then readers see the old store."""
+    """The next ingest reuses the ranks that were read. Until then, readers see the old store."""
     assert made.said.startswith("Interrupted: 2 ranks are stored but not published")
     assert len(made.said.splitlines()) == 1
     assert busy_times(store) == {0: 100.0}
@@ -129,7 +129,7 @@ def test_it_goes_on_from_there(
 def test_what_changed_meanwhile_is_read_again(
     read_traces: Path, store: Path, busy_times: BusyTimes
 ) -> None:
-    """A rank that was read is reused only if its trace is unchanged."""
+    """A saved rank is reused only if its trace is unchanged."""
     (read_traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
     with hta_sql.ingest(read_traces, store) as opened:
         assert opened.ingested
@@ -138,7 +138,7 @@ def test_what_changed_meanwhile_is_read_again(
 
 
 def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyTimes) -> None:
-    """Ranks that were retained after one interruption are retained after a second one."""
+    """Ranks saved by an interrupted ingest are still saved after a second interruption."""
     interrupted(read_traces, store)
     assert left(store) == [1, 2, 3, 4]
     with hta_sql.ingest(read_traces, store) as opened:
@@ -148,7 +148,7 @@ def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyT
 
 
 def test_others_leave_it_alone(read_traces: Path, store: Path) -> None:
-    """An ingest of a different run deletes neither the retained ranks nor their record."""
+    """An ingest of a different run does not delete the saved ranks."""
     ingest_only(read_traces / "rank0.json", store, run="other")
     ingest_only(read_traces / "rank0.json", store, run="other", force=True)
     assert left(store) == [1, 2]
@@ -161,7 +161,7 @@ def test_others_leave_it_alone(read_traces: Path, store: Path) -> None:
 def test_who_wants_none_of_it(
     read_traces: Path, store: Path, busy_times: BusyTimes, again: dict[str, Any]
 ) -> None:
-    """On request, all traces are read again and the retained ranks are deleted."""
+    """With options that request it, all traces are read again and the saved ranks are deleted."""
     with hta_sql.ingest(read_traces, store, **again) as opened:
         assert opened.ingested
         assert opened.ingested.resumed == []
@@ -184,7 +184,7 @@ def test_all_or_nothing_keeps_nothing(traces: Path, tmp_path: Path) -> None:
 def test_killed_between_two_records(
     traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a kill, all ranks recorded so far are retained."""
+    """After a kill, all ranks that were recorded before it are reused."""
     monkeypatch.setattr(orphaned_files, "SAVE_S", 0.0)
     store = tmp_path / "job.store"
 
@@ -224,7 +224,7 @@ def test_a_damaged_record_is_read_again(
 
 
 def test_the_command_says_so(cli: Cli, read_traces: Path, store: Path) -> None:
-    """The ingest command reports how many ranks it took over from an interrupted ingest."""
+    """``hta-sql ingest`` reports how many ranks it reused from an interrupted ingest."""
     done = cli("ingest", read_traces, "-o", store)
     assert "Read 2 ranks, 2 events" in done.err
     assert "2 ranks resumed from an interrupted ingest; 1 rank unchanged" in done.err

@@ -1,4 +1,4 @@
-"""A safe store runs queries in worker processes: a crash or hang affects its worker only."""
+"""A safe store runs queries in worker processes, so a crash or hang only affects one worker."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) 
 def test_a_worker_killed_while_it_answers_is_an_error(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a worker is killed while it answers, no partial table is returned."""
+    """If a worker is killed while it sends its answer, no partial table is returned."""
     whole = answer_of
 
     def killed(process: Any, most_bytes: int) -> Any:
-        process.answers.peek(1)  # the answer has begun, and is larger than a pipe
+        process.answers.peek(1)  # the answer has begun and is larger than the pipe buffer
         os.kill(process.pid, signal.SIGKILL)
         return whole(process, most_bytes)
 
@@ -120,7 +120,7 @@ def test_a_worker_killed_while_it_answers_is_an_error(
 
 
 def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
-    """A worker that does not react to the interrupt at its time limit is killed."""
+    """A worker that ignores the interrupt at its time limit is killed."""
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
         store.sql("SELECT 1")
         when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
@@ -132,7 +132,7 @@ def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
 
 
 def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
-    """Each query has its own worker; interrupt() stops all of them."""
+    """Nine endless queries do not delay other queries, and interrupt() stops all nine."""
     with ThreadPoolExecutor(9) as pool:
         running = [pool.submit(store.sql, ENDLESS) for _ in range(9)]
         while len(pool_of(store)._busy) < 9:
@@ -150,7 +150,7 @@ def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
 def test_all_queries_together_have_one_memory_limit(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the queries together exceed the memory limit, the one that uses the most is ended."""
+    """If the queries together exceed the memory limit, the largest one is killed."""
     store.sql("SELECT 1")
     monkeypatch.setattr(pool_of(store), "_memory", 1)
     with pytest.raises(QueryError, match="Out of Memory: together, the queries of this store"):
@@ -168,7 +168,7 @@ VALUES = [
 
 
 def outcome(store: hta_sql.TraceStore, value: Any) -> tuple[object, ...]:
-    """Return schema and rows of a query with a parameter, or its error message."""
+    """Return the schema and rows of a query with a parameter, or its error message."""
     try:
         table = store.sql("SELECT $a AS a, typeof($a) AS t", {"a": value}).arrow()
     except QueryError as error:
@@ -193,7 +193,7 @@ def test_parameters_of_every_kind_are_bound_as_before(
 
 
 def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
-    """Errors of a worker have the class and message that the engine raises in this process."""
+    """Errors in a worker have the same class and message as errors in this process."""
     with pytest.raises(QueryError, match=r"Binder Error.*nope"):
         store.sql("SELECT nope FROM gpu_ops")
     with pytest.raises(QueryError, match="Only read-only queries"):
@@ -238,7 +238,7 @@ def processes_of(store: hta_sql.TraceStore) -> list[int]:
 
 
 def test_a_store_that_is_closed_or_let_go_leaves_no_process(path: Path) -> None:
-    """Closing or deleting a store ends its processes, and a running query gets an error."""
+    """Closing or deleting a store ends its processes, and its running query raises an error."""
     closed = hta_sql.TraceStore(path, safe=True)
     processes = processes_of(closed)
     when_running(closed, lambda _: closed.close())
@@ -266,7 +266,7 @@ if sys.argv[2] == "wait":
 
 @pytest.mark.parametrize("end", ["killed", "ends"])
 def test_workers_end_with_their_parent(path: Path, end: str) -> None:
-    """Workers end when their parent ends or is killed, even a script without a main guard."""
+    """Workers end when their parent script ends or is killed, even without a main guard."""
     how = "wait" if end == "killed" else "go"
     command = [sys.executable, "-c", SCRIPT, str(path), how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:  # noqa: S603
@@ -298,7 +298,7 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
-    """The command reports an engine crash and a query that ignores interrupts as errors."""
+    """``hta-sql sql`` reports an engine crash or an ignored interrupt as a one-line error."""
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
     assert (code, err.startswith("error: The query process was terminated by SIGSEGV")) == (1, True)
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))

@@ -1,4 +1,4 @@
-"""Limits for queries of unknown origin: time, rows, memory and spilled data."""
+"""Limits on time, rows, memory and spilled data for queries of unknown origin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LARGE = (
 
 
 def test_a_question_that_takes_too_long(tiny_store: hta_sql.TraceStore) -> None:
-    """A query that exceeds its time limit is interrupted, and the next one is answered."""
+    """A query that exceeds its time limit is interrupted, and the next query succeeds."""
     with hta_sql.TraceStore(tiny_store.path, safe=True, limits=Limits(seconds=0.2)) as store:
         started = time.monotonic()
         with pytest.raises(QueryError, match=r"Interrupted after 0.2 s.*--timeout"):
@@ -41,7 +41,7 @@ def test_a_question_that_takes_too_long(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_an_answer_with_too_many_rows(tiny_store: hta_sql.TraceStore) -> None:
-    """A result with too many rows is refused, because a truncated one would look complete."""
+    """A result with too many rows is refused, because a truncated result would look complete."""
     with hta_sql.TraceStore(tiny_store.path, safe=True, limits=Limits(rows=3)) as store:
         assert len(store.sql("FROM range(3)")) == 3
         with pytest.raises(QueryError, match=r"more than 3 rows.*--max-rows"):
@@ -59,7 +59,7 @@ def test_there_are_limits_by_default(tiny_store: hta_sql.TraceStore) -> None:
 def test_what_does_not_fit_is_put_beside_no_store(
     tiny_store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
-    """A query that exceeds its memory and spill limits fails, and writes nothing into the store."""
+    """A query that exceeds its memory and spill limits fails without writing to the store."""
     copied = shutil.copytree(tiny_store.path, tmp_path / "job.store")
     hta_sql.open(copied).close()
     before = set(copied.rglob("*"))
@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_put_beside_no_store(
 
 
 def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
-    """A store can be opened safely twice, although both share an engine that is already locked."""
+    """A store can be opened safely twice in one process, although the engine is already locked."""
     with (
         hta_sql.TraceStore(tiny_store.path, safe=True) as first,
         hta_sql.TraceStore(tiny_store.path, safe=True) as second,
@@ -83,7 +83,7 @@ def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> None:
-    """Each limit has a command-line option, which the error names."""
+    """Time and row limits have command-line options, and errors name these options."""
     done = cli("sql", tiny_store.path, ENDLESS, "--timeout", "0.2")
     assert (done.code, "--timeout" in done.err) == (1, True)
     done = cli("sql", tiny_store.path, "FROM range(4)", "--max-rows", "3")
@@ -112,5 +112,5 @@ def test_memory_that_the_engine_does_not_count(tiny_store: hta_sql.TraceStore) -
     ("text", "size"), [("512MiB", 512 << 20), ("2GB", 2_000_000_000), ("1.5 kb", 1500), ("7B", 7)]
 )
 def test_sizes_are_read_as_the_engine_does(text: str, size: int) -> None:
-    """Sizes are parsed as in the engine: only units with an i are binary."""
+    """Sizes are parsed as in the engine: MiB is binary, MB is decimal."""
     assert size_of(text) == size

@@ -1,7 +1,7 @@
-"""If a worker is lost at any stage, no rank is lost and no reader sees a partial state.
+"""If a worker dies at any stage, no rank is lost and no reader sees a partial state.
 
-The ingest adds a second run. Readers see either the first run alone, or both, and no file is
-orphaned in the end.
+The ingest adds a second run. Readers see either the first run or both runs. In the end, no file is
+orphaned.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = NOISE
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write traces of three runs, and ingest the first."""
+    """Write the traces of three runs, and ingest the first run."""
     for number, run in enumerate(("first", "second", "third")):
         (tmp_path / run).mkdir()
         for rank in range(2):
@@ -66,7 +66,7 @@ def check_the_next(folder: Path) -> None:
 
 
 def lose(folder: Path, at: int) -> Losing:
-    """Lose rank 1 once, so that it is read again, then always, so that only rank 0 is stored."""
+    """Lose the task of rank 1 once, so that it is retried, and then always, so that it fails."""
     store = folder / "job.store"
     once = Losing(store, at)
     hta_sql.ingest(folder / "second", store, executor=once).close()
@@ -83,7 +83,7 @@ def lose(folder: Path, at: int) -> Losing:
 
 @pytest.mark.slow
 def test_a_task_whose_result_is_lost(folder: Path) -> None:
-    """The files of a lost task are complete but unreferenced, and the next ingest deletes them."""
+    """If a task's result is lost, its unreferenced files are deleted by a later ingest."""
     assert "rename tables/*/run=*/rank=*/*.parquet" in lose(folder, 1000).operations
 
 
@@ -95,7 +95,7 @@ def test_a_task_is_lost_at_each_file_operation(folder: Path) -> None:
 
 
 def test_an_executor_that_gives_up(folder: Path) -> None:
-    """If Dask's scheduler is gone, an error says so, and ranks that were read are retained."""
+    """If the scheduler is gone, an error says so, and ranks that were read are saved."""
 
     class GivesUp(Executor):
         """Executor that fails after one rank."""
@@ -119,7 +119,7 @@ def test_an_executor_that_gives_up(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Start a Dask cluster with two worker processes; Dask replaces those that die."""
+    """Start a Dask cluster with two worker processes, which are replaced if they die."""
     distributed = pytest.importorskip("distributed")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
@@ -131,7 +131,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(params=[0, 1], ids=["no retry", "retry"])
 def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Executor, bool]]:
-    """Return a Dask executor, and whether it retries the tasks of a dead worker."""
+    """Return a Dask executor and whether it retries the tasks of a dead worker."""
     from distributed import Client  # noqa: PLC0415 - an extra
 
     cluster.scheduler.allowed_failures = request.param
@@ -146,7 +146,7 @@ def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Exe
 def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
     stage: str, always: bool, folder: Path, executor: tuple[Executor, bool]
 ) -> None:
-    """A single death has no effect. A trace that kills every worker is named in the error."""
+    """If one worker dies, the ingest succeeds; a trace that kills every worker is named."""
     store, mark = folder / "job.store", None if always else folder / "mark"
     dying = Dying(executor[0], stage, mark, 1)
     if always:
@@ -163,7 +163,7 @@ def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
 def test_a_dask_worker_dies_at_a_stage_of_a_shard(
     stage: str, folder: Path, executor: tuple[Executor, bool]
 ) -> None:
-    """A shard is invisible until it is published, even if a worker dies while reading it."""
+    """A shard whose worker dies is invisible until the shard is ingested again and published."""
     store = folder / "job.store"
     with pytest.raises(hta_sql.TraceError, match=r"rank1\.json: KilledWorker"):
         hta_sql.ingest_shard(
@@ -183,7 +183,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_shard(
 def test_all_dask_workers_die_when_results_are_there(
     when: str, folder: Path, executor: tuple[Executor, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An ingest succeeds if all workers die once the caller has a result, or during the publish."""
+    """An ingest succeeds if all workers die after the first result or while it is published."""
     store = folder / "job.store"
     kill = killer(executor[0])
 
@@ -214,7 +214,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_question(
     executor: tuple[Executor, bool],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A query returns the same rows as a local one, or an error that reports the failed worker."""
+    """If a worker dies, a query returns correct rows or raises an error that says so."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     store = folder / "job.store"
     ingest_only(folder / "second", store, jobs=1)

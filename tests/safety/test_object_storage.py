@@ -1,4 +1,4 @@
-"""Traces and stores at URLs: in memory, and on an S3 server in this process."""
+"""Traces and stores at URLs, in memory and on an S3 server in this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(3)}
 
 @pytest.fixture
 def memory() -> Iterator[str]:
-    """Return the URL of a bucket in memory."""
+    """Return the URL of an in-memory bucket."""
     yield "memory://bucket"
     fsspec.filesystem("memory").store.clear()
 
@@ -49,7 +49,7 @@ def s3_server() -> Iterator[str]:
 
 @pytest.fixture
 def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the URL of a bucket on the server, configured by environment variables."""
+    """Create a bucket on the S3 server, configure the environment, and return the bucket's URL."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -63,7 +63,7 @@ def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.slow)])
 def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """Return the URL of each kind of bucket in turn, with an empty catalog cache."""
+    """Return the URL of each kind of bucket in turn, and use an empty catalog cache."""
     use_cache(monkeypatch, tmp_path / "cache")
     return str(request.getfixturevalue(request.param))
 
@@ -75,7 +75,7 @@ def use_cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 def put_traces(folder: str, durations: dict[int, float]) -> str:
-    """Upload a trace with one kernel for each rank."""
+    """Upload one trace with one kernel per rank, and return the URL of their folder."""
     fs, top = fsspec.url_to_fs(folder)
     for rank, duration in durations.items():
         fs.pipe_file(f"{top}/rank{rank}.json", json.dumps(trace_of(rank, duration)).encode())
@@ -96,14 +96,14 @@ def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> 
 
 
 def test_a_store_that_is_opened_twice(memory: str) -> None:
-    """A store at a URL can be opened twice, although its storage is registered once per process."""
+    """A store at a URL can be opened twice in one process."""
     traces, store = put_traces(f"{memory}/twice/job", DURATIONS), f"{memory}/twice/job.store"
     with hta_sql.ingest(traces, store) as first, hta_sql.open(store) as second:
         assert busy_times_of(first) == busy_times_of(second) == DURATIONS
 
 
 def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """A store at a URL is written, opened, extended, and queried in the sandbox."""
+    """A store at a URL can be written, opened, updated, and queried in the sandbox."""
     traces, store = put_traces(f"{bucket}/b/job", DURATIONS), f"{bucket}/b/job.store"
     with hta_sql.ingest(traces, store) as opened:
         assert busy_times_of(opened) == DURATIONS
@@ -123,7 +123,7 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """Jobs that each ingest a shard need to share only the bucket."""
+    """Jobs that ingest shards of one store need to share nothing but a bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -145,7 +145,7 @@ def test_the_command_line(memory: str, cli: Cli) -> None:
 def test_unchanged_traces_cost_one_listing(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A single listing, with the size and ETag of every trace, shows that nothing has changed."""
+    """One listing with the size and ETag of every trace is enough to see that nothing changed."""
     traces = put_traces(f"{s3}/f/job", dict.fromkeys(range(20), 100.0))
     hta_sql.ingest(traces, tmp_path / "job.store").close()
     requests = counted_requests(monkeypatch)
@@ -159,7 +159,7 @@ def test_unchanged_traces_cost_one_listing(
 def test_opening_a_large_store_reads_two_objects(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Opening a store of 1,000 ranks reads its manifest and catalog, later only its manifest."""
+    """Opening a store of 1,000 ranks without a cache reads only its manifest and its catalog."""
     store = f"{s3}/e/job.store"
     use_cache(monkeypatch, tmp_path / "cache")
     hta_sql.ingest(put_traces(f"{s3}/e/job", {0: 100.0}), store).close()
@@ -168,8 +168,8 @@ def test_opening_a_large_store_reads_two_objects(
     store_folder(store).replace(MANIFEST, manifest_content(manifest.with_entries(more)))
     requests = counted_requests(monkeypatch)
     build.write_catalog(store_folder(store))
-    # s3fs asks for the size of an object before it gets it. A catalog also contains the user analyses
-    # of the store: this one has none, which s3fs confirms by a listing of at most one key.
+    # s3fs requests the size of an object before the object itself. A catalog also contains the user
+    # analyses of the store; to find that there are none, s3fs lists at most one key.
     write = {"head_object": 2, "get_object": 1, "put_object": 1, "list_objects_v2": 1}
     assert requests() == write
     use_cache(monkeypatch, tmp_path / "new-cache")
@@ -181,7 +181,7 @@ def test_opening_a_large_store_reads_two_objects(
 
 
 def counted_requests(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, int]]:
-    """Return a function that returns the numbers of S3 requests by kind since its last call."""
+    """Return a function that counts the S3 requests of each kind since its last call."""
     import s3fs  # noqa: PLC0415 - an extra
 
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Stores of other versions open and answer, and report missing columns."""
+"""Stores of older and newer versions can be queried, and their missing columns are reported."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 STORES = Path(__file__).parent.parent / "stores"
 """One store of each released version, without its catalog.
 
-Run ``job`` was ingested from tests/traces/every_table.json, run ``cluster`` from the MindSpore
-files in the same folder. Both were ingested from inside that folder, so the stores contain no
-machine-specific path.
+Run ``job`` was ingested from tests/traces/every_table.json, and run ``cluster`` from the MindSpore
+files in the same folder. Both were ingested with relative paths, so the stores do not contain
+machine-specific paths.
 """
 
 RELEASES = sorted(path.name for path in STORES.iterdir() if path.name[0].isdigit())
@@ -79,7 +79,7 @@ LACKS = ", ".join(
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str], Path]) -> Path:
-    """Ingest the trace that fills every table of events, as run ``old``."""
+    """Ingest the trace that fills every event table, as run ``old``."""
     store = tmp_path_factory.mktemp("ingested") / "job.store"
     ingest_only({0: str(trace_path("every_table.json"))}, store, run="old")
     return store
@@ -94,13 +94,13 @@ def every_table(tmp_path: Path, ingested: Path) -> Path:
 def age(
     store: Path, run: str, later: dict[str, list[str]] | None = None, *, described: bool = True
 ) -> None:
-    """Make a run look as if a version without some columns had written it.
+    """Make a run look as if it had been written by a version without some columns.
 
     Args:
         store: The store.
         run: The run.
         later: Table ─▶ columns to remove from its files.
-        described: Whether the manifest lists the columns of the files.
+        described: Whether the manifest still lists the columns of the files.
     """
     manifest = json.loads((store / MANIFEST).read_text())
     columns = json.loads(json.dumps(stored_columns()))
@@ -117,7 +117,7 @@ def age(
 
 
 def rewrite(path: Path, columns: str) -> None:
-    """Rewrite a Parquet file with the columns of a SQL select list."""
+    """Rewrite a Parquet file with the columns in a SQL select list."""
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False).project(columns)
         rows.write_parquet(f"{path}.new")
@@ -146,14 +146,14 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", RELEASES)
 def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -> None:
-    """Every current table and analysis can be queried in a store of each release."""
+    """All current tables and analyses can be queried in a store of each release."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         run_everything(store)
 
 
 def test_every_release_has_one() -> None:
-    """Each release with a date in the changelog has a test store."""
+    """Each release that has a date in the changelog has a test store."""
     text = (STORES.parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
     dated = re.findall(r"^## (\S+) \(\d{4}-", text, re.MULTILINE)
     assert set(dated) <= set(RELEASES)
@@ -163,7 +163,7 @@ def test_every_release_has_one() -> None:
 def test_columns_that_came_later(
     described: bool, every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """Columns that were added later are NULL in older rows; findings names them with a remedy."""
+    """New columns are NULL in older rows, and ``findings`` says how to fill them."""
     trace = {0: str(trace_path("every_table.json"))}
     age(every_table, "old", LATER, described=described)
     ingest_only(trace, every_table, run="new")
@@ -191,7 +191,7 @@ def test_columns_that_came_later(
         assert store.sql("SELECT count(input_dims) FROM cpu_ops").rows() == [(2,)]
 
 
-@pytest.mark.slow  # the stores of releases test it as well
+@pytest.mark.slow  # the stores of the releases test this as well
 def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
     """Every analysis runs on older stores, in which missing columns are NULL."""
     age(every_table, "old", LATER)
@@ -203,19 +203,19 @@ def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
 def test_a_question_about_one_run_reads_its_files_only(
     every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """A query of one run reads only the files of that run, even if runs have different columns."""
+    """A query of one run only reads its files, even if the other runs have different columns."""
     age(every_table, "old", LATER)
     ingest_only({0: str(trace_path("every_table.json"))}, every_table, run="new")
     with duckdb.connect(str(every_table / "catalog.duckdb"), read_only=True) as con:
         for run in ("old", "new"):
             query = f"SELECT sum(dur) FROM gpu_ops WHERE run = '{run}'"  # noqa: S608 - our own
-            # Only the scan of the other run's file is listed; a scan that reads all files is not.
+            # Only a scan that skips files is listed with a file count, here the other run's scan.
             assert files_read(con, query) == {"0/1"}
 
 
 @pytest.mark.slow
 def test_a_table_that_came_later(every_table: Path) -> None:
-    """A table that was added later has no rows, and findings lists it."""
+    """A table that an older store does not have is empty and is listed in ``missing_columns``."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     del manifest["schemas"]["older"]["flows"]
@@ -228,7 +228,7 @@ def test_a_table_that_came_later(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_alone(every_table: Path) -> None:
-    """If only definitions differ, a note says that numbers may differ."""
+    """If only the definitions differ, ``findings`` has a note instead of a warning."""
     age(every_table, "old")
     with hta_sql.open(every_table) as store:
         found = store.sql("SELECT severity, finding FROM findings WHERE finding LIKE 'older%'")
@@ -237,7 +237,7 @@ def test_other_definitions_alone(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str], Path]) -> None:
-    """The finding counts only the ranks with other definitions."""
+    """The finding counts only the ranks whose definitions differ."""
     trace = str(trace_path("host_only.json"))
     ingest_only({0: trace, 1: trace}, tmp_path / "job.store", run="job")
     manifest = json.loads((tmp_path / "job.store" / MANIFEST).read_text())
@@ -264,7 +264,7 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run with an incompatible column type is omitted. If it is the only run, it is an error."""
+    """A run with an incompatible column type is omitted; if it is the only one, opening fails."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):
@@ -280,7 +280,7 @@ def test_a_type_that_cannot_be_kept(
 
 
 def retype(store: Path, table: str, column: str, kind: str) -> None:
-    """Rewrite a column with a different type."""
+    """Rewrite a column of a table with a different type."""
     manifest = json.loads((store / MANIFEST).read_text())
     manifest["schemas"]["older"][table][column] = kind
     path = store / manifest["entries"][0]["files"][table]["path"]
@@ -317,7 +317,7 @@ def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("described", [True, False])
 def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
-    """An older store at a URL opens, whether or not its manifest lists the columns of its files."""
+    """An older store at a URL can be opened even if its manifest does not list file columns."""
     age(every_table, "old", LATER, described=described)
     bucket = fsspec.filesystem("memory")
     bucket.put(f"{every_table}/", f"/{tmp_path.name}/", recursive=True)
@@ -329,7 +329,7 @@ def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: P
 
 
 def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """A manifest without column digests is refused: its traces must be ingested again."""
+    """A manifest without column digests is refused with the advice to ingest the traces again."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     manifest = json.loads((store / MANIFEST).read_text())
@@ -340,7 +340,7 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
 
 
 def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    """A store from before the first release is refused: its traces must be ingested again."""
+    """A store from before the first release is refused with the advice to ingest again."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     with pytest.raises(hta_sql.StoreVersionError) as raised:
         hta_sql.open(store)
@@ -356,7 +356,7 @@ def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> N
 def test_commands_refuse_an_older_schema_version(
     command: tuple[str, ...], tmp_path: Path, cli: Cli
 ) -> None:
-    """Each command reports an older schema version and changes nothing."""
+    """Each command reports an older schema version and leaves the store unchanged."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     before = (store / MANIFEST).read_bytes()
     done = cli(command[0], store, *command[1:])
@@ -375,7 +375,7 @@ def test_another_format(every_table: Path) -> None:
 
 
 def test_types_of_a_newer_version(every_table: Path) -> None:
-    """A column type that only a newer version can read is refused with the advice to upgrade."""
+    """An incompatible column type written by a newer version causes the advice to upgrade."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     manifest = json.loads((every_table / MANIFEST).read_text())

@@ -1,4 +1,4 @@
-"""TraceStore(safe=True): no query of unknown origin crashes the process or blocks the check."""
+"""The sandbox refuses queries that would crash the process or block the check itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.cookbook.job import ingest_cookbook
 from tests.safety.oversized import BROKEN, COPYING, DEEP, LARGE_BUT_ORDINARY, NESTED, RECURSING
 
 MOST_S = 0.5
-"""Maximum time of a refusal [s], on a machine that is busy with other work."""
+"""Maximum CPU time to refuse a query [s]."""
 
 SMALL_STACK = """
 import json, sys, threading, duckdb
@@ -61,7 +61,7 @@ def catalog(store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="module")
 def con(catalog: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the copied catalog without a lock."""
+    """Open the copied catalog without the sandbox's restrictions."""
     with duckdb.connect(catalog, read_only=True) as opened:
         yield opened
 
@@ -95,7 +95,7 @@ def test_what_is_nested_too_deeply_is_refused_quickly(
 def test_what_is_no_query_is_refused_quickly(
     what: str, count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """An invalid query is refused quickly, although the parser backtracks at each bracket."""
+    """An invalid query is refused quickly, even if the engine's parser would backtrack for long."""
     refuse_in_time(con, sandbox, BROKEN[what](count))
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_query_is_refused_quickly(
 def test_what_the_engine_copies_is_refused_quickly(
     what: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Nested constructs that the engine copies are refused: 25 levels take too long to bind."""
+    """Nested constructs that the engine would copy at each level are refused quickly."""
     refuse_in_time(con, sandbox, COPYING[what](25))
     refuse_in_time(con, sandbox, f"EXPLAIN {COPYING[what](25)}")
 
@@ -118,7 +118,7 @@ def test_functions_that_recurse_into_values_are_refused(
 
 @pytest.mark.parametrize("query", LARGE_BUT_ORDINARY, ids=range(len(LARGE_BUT_ORDINARY)))
 def test_large_queries_pass(query: str, store: TraceStore) -> None:
-    """Large queries that programs write, with long lists, chains and unions, pass the check."""
+    """Large queries with long lists, chains and unions, as programs write them, pass the check."""
     store.sql(query)
 
 
@@ -198,7 +198,7 @@ def test_no_listed_function_recurses_into_a_value(catalog: Path) -> None:
 
 
 def test_listed_types_are_the_engines() -> None:
-    """Each allowlisted type exists in the engine, so that no future one is allowed unseen."""
+    """Each allowlisted type exists in the engine, so no type of a future version is allowed yet."""
     with duckdb.connect() as con:
         rows = con.execute("SELECT DISTINCT lower(type_name) FROM duckdb_types()").fetchall()
     assert READING_TYPES - {name for (name,) in rows} == set()

@@ -1,4 +1,4 @@
-"""TraceStore(safe=True): the name of a WITH query is visible exactly where the engine sees it."""
+"""The sandbox resolves the names of WITH queries exactly as the engine does."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ OUT_OF_SCOPE = [
     "FROM lib._operator_work('pg_settings')",
     f"FROM ({SETTINGS} FROM lib._operator_work('pg_settings')) x, lib._operator_work('pg_settings') y",
 ]
-"""Queries that use a WITH name outside its scope, where the engine reads a view or a file."""
+"""Queries that use a WITH name outside its scope, where it means a view or a file."""
 
 IN_SCOPE = [
     f"{SETTINGS} FROM pg_settings",
@@ -78,7 +78,7 @@ IN_SCOPE = [
 
 @pytest.fixture(scope="module")
 def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a copy of the cookbook catalog without a lock, so that accepted queries would run."""
+    """Open a copy of the cookbook catalog in which any query runs that the check accepts."""
     path = ingest_cookbook(tmp_path_factory.mktemp("scoped"))
     materialize(path)
     copied = shutil.copy(Path(path) / "catalog.duckdb", tmp_path_factory.mktemp("open"))
@@ -97,7 +97,7 @@ def sandbox(con: duckdb.DuckDBPyConnection) -> Sandbox:
 def test_a_name_is_unknown_out_of_its_scope(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """A WITH query is visible only in later queries of the same WITH and in its main query."""
+    """A WITH query is visible only in later queries of its WITH clause and in the main query."""
     with pytest.raises(QueryError, match=r"no table or analysis|computed"):
         sandbox.validated(con, query)
 
@@ -106,13 +106,13 @@ def test_a_name_is_unknown_out_of_its_scope(
 def test_a_name_is_known_in_its_scope(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """A WITH query is visible in its scope, even if an engine view or a table has its name."""
+    """A WITH query is visible in its scope, even if a system view or a table has the same name."""
     assert con.execute(sandbox.validated(con, query)).fetchall()
 
 
 @pytest.mark.parametrize("query", ["FROM passing('{}')", "FROM passing(rows := ['{}'])"])
 def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
-    """Macros that pass a table name on to other macros are found, in FROM and in a SELECT list."""
+    """Table names are checked even if they are passed through several macros."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE known AS SELECT 1 AS v")
         con.execute(
@@ -129,7 +129,7 @@ def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
         ):
             con.execute(sandbox.validated(con, text)).fetchall()
         for text in ("SELECT counted(1, 'pg_settings')", query.format("pg_settings")):
-            con.execute(text).fetchall()  # the engine would read it
+            con.execute(text).fetchall()  # without the check, the engine reads it
             with pytest.raises(QueryError, match="no table or analysis 'pg_settings'"):
                 sandbox.validated(con, text)
 
@@ -138,7 +138,7 @@ def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
 def test_queries_that_nest_scopes_at_random(
     count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """For random queries, refusals and resolved names agree with the generator."""
+    """Random queries are refused exactly if the generator expects it."""
     told = fuzz(con, sandbox, 600, count, 0)
     assert told["refused"] > count / 10
     assert told["passed"] > count / 2

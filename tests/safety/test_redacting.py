@@ -1,4 +1,4 @@
-"""``export --redact`` writes public names and numbers, and no private text of the user."""
+"""``export --redact`` writes numbers and public names, but none of the user's names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ KEPT = {
         *("ProfilerStep#3", "Optimizer.step#AdamW.step", "## backward ##", "nccl:all_reduce"),
         "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
     ),
-    # Programs with a default stream per thread call functions that end in _ptsz.
+    # Programs with per-thread default streams call functions whose names end in _ptsz.
     "runtime": ("cudaGraphLaunch_ptsz_v10000", "cuGraphLaunch_ptsz", "hipGraphLaunch"),
     "frame": (
         *("torch/nn/modules/linear.py(125): forward", "nn.Module: Linear_3"),
@@ -88,13 +88,13 @@ SAME = (
 
 @pytest.mark.parametrize(("kind", "name"), [(k, name) for k in KEPT for name in KEPT[k]])
 def test_names_of_libraries_stay(kind: str, name: str) -> None:
-    """Names of PyTorch, CUDA and NCCL are kept, because they reveal nothing about a user."""
+    """Names of PyTorch, CUDA and NCCL are kept, because they reveal nothing about the user."""
     assert Redactor("key")(kind, name) == name
 
 
 @pytest.mark.parametrize(("kind", "name"), CHANGED)
 def test_names_of_the_user_go(kind: str, name: str) -> None:
-    """The public text around a user's name is kept, and so is a word for the kind of work."""
+    """A user's name is replaced, but the public text before and after it is kept."""
     new = Redactor("key")(kind, name)
     head, _, tail = CHANGED[kind, name].partition("*")
     assert new.startswith(head)
@@ -103,14 +103,14 @@ def test_names_of_the_user_go(kind: str, name: str) -> None:
 
 
 def test_a_key_makes_names_comparable() -> None:
-    """With a key, names of two exports are comparable; without one they share none."""
+    """Two exports with the same key replace a name equally; without a key, they do not."""
     names = [Redactor(key)("host", PLANTED) for key in ("a", "a", "b", None, None)]
     assert names[0] == names[1]
     assert len(set(names)) == 4
 
 
 def test_a_public_word_does_not_open_a_namespace() -> None:
-    """``model::`` may be a user's namespace, and a user's type in a library's name is redacted."""
+    """User names are redacted in namespaces such as ``model::`` and within library names."""
     new = Redactor("key")(
         "kernel", f"void model::{PLANTED}<cub::{PLANTED[:1]}, {PLANTED}>::{PLANTED}()"
     )
@@ -149,7 +149,7 @@ _EVENTS = st.fixed_dictionaries(
 @given(fields=_EVENTS)
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_no_secret_of_an_event_is_written(fields: dict[str, Any]) -> None:
-    """Secrets are removed from names, keys and values, whatever their type."""
+    """Secrets are removed from names, keys and values of any type."""
     text = json.dumps(fields).encode()
     new = redacted_event(Redactor("key"), Event(0, text, fields))
     assert PLANTED.encode() not in new
@@ -221,7 +221,7 @@ def trace() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest the trace, with private names for its folder, file and run."""
+    """Ingest the trace; its folder, file and run have private names, too."""
     folder = tmp_path_factory.mktemp("job") / PLANTED
     folder.mkdir()
     (folder / f"{PLANTED}.json").write_text(json.dumps(trace()), encoding="utf-8")
@@ -262,7 +262,7 @@ def test_a_trace_is_given_away(planted: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
-    """A redacted store, and a store of the redacted trace, have the original figures."""
+    """Redacting a store, or the trace before its ingest, does not change the figures."""
     redact_store(store_folder(planted / "job.store"), tmp_path / "a.store", Redactor("key"))
     export_redacted(planted, tmp_path / "b.json", "trace", Redactor("key"))
     ingest_only(tmp_path / "b.json", tmp_path / "b.store")
@@ -305,7 +305,7 @@ def test_a_dry_run_lists_what_goes(
 
 @pytest.mark.parametrize("option", [["--dry-run"], ["--redact-key", "k"], ["--format", "trace"]])
 def test_options_of_redaction_need_it(option: list[str], planted: Path) -> None:
-    """Redaction options require --redact, so that nobody takes the file for a redacted one."""
+    """Redaction options without ``--redact`` are an error, as the export would not be redacted."""
     assert main(["export", str(planted), "-o", "out", *option]) == 2
 
 
@@ -334,7 +334,7 @@ def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
 
 @pytest.mark.parametrize("seed", range(examples(5)))
 def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
-    """A redacted random trace has the times of all events, and contains no secret."""
+    """A redacted random trace has the times of all events and no secret."""
     for ranks in secret_job(seed, tmp_path).values():
         for path in ranks.values():
             export_redacted(path, tmp_path / "out.json", "trace", Redactor("key"))
@@ -358,13 +358,13 @@ def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
         hta_sql.open(tmp_path / "job.store") as store,
         hta_sql.open(tmp_path / "a.store") as copy,
     ):
-        # Of idle gaps that tie, idle_causes shows the one whose cause comes first by its name.
+        # Of equally long idle gaps, idle_causes shows the one whose cause has the first name.
         for name in (name for name in SAME if name != "idle_causes"):
             assert figures(copy, name) == figures(store, name), name
 
 
 def test_what_was_lost_is_not_quoted(tmp_path: Path) -> None:
-    """A broken event is omitted from a redacted trace, and counted as lost."""
+    """A malformed event is omitted from a redacted trace and counted as lost."""
     source, target = tmp_path / "a.json", tmp_path / "b.json"
     good = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
     source.write_text(f'{{"traceEvents": [{good}, {{"ph": "X", {PLANTED}: 3 4}}, {good}]}}')

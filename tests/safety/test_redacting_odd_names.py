@@ -1,4 +1,4 @@
-"""Redaction of odd names: from compiled code, not UTF-8, very long, or with control characters."""
+"""Odd names are redacted: of compiled code, not UTF-8, very long, or with control characters."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def odd(text: str) -> str:
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_function_of_compiled_text_is_private(frame: str) -> None:
-    """Names from code that exec() or FX compiled, and from a project's own folder, are redacted."""
+    """Frames of code compiled by exec() or FX, or from a project's folder, are redacted."""
     new = Redactor("key")("frame", odd(frame))
     pattern = re.escape(FRAMES[frame]).replace(r"\*", "[0-9a-f]{12}")
     assert re.fullmatch(pattern, new), new
@@ -107,7 +107,7 @@ def recorded_names() -> list[tuple[str, str]]:
         try:
             trace = json.loads(path.read_text(encoding="utf-8", errors="replace"))
         except ValueError:
-            continue  # some are broken on purpose
+            continue  # some traces are malformed on purpose
         events = trace.get("traceEvents", []) if isinstance(trace, dict) else trace
         for event in (event for event in events if isinstance(event, dict)):
             if isinstance(event.get("name"), str):
@@ -116,7 +116,7 @@ def recorded_names() -> list[tuple[str, str]]:
 
 
 def test_no_public_name_shelters_a_secret() -> None:
-    """A secret at any position of a recorded name is hashed.
+    """A secret is hashed at any position in a recorded name.
 
     Names in a library's C++ namespace or module path are excluded, because all of their parts
     belong to the library by definition.
@@ -134,7 +134,7 @@ def test_no_public_name_shelters_a_secret() -> None:
 
 @pytest.mark.parametrize("kind", KIND)
 def test_odd_names_become_plain_text(kind: str) -> None:
-    """Any name becomes printable ASCII without the secret, which every format can represent."""
+    """A redacted name consists of printable ASCII, which every format can represent."""
     for text in ODD:
         new = Redactor("key")(kind, odd(text))
         assert MARKER not in new
@@ -144,7 +144,7 @@ def test_odd_names_become_plain_text(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(JSON_KINDS.values())))
 def test_odd_json_is_redacted_or_hashed(kind: str) -> None:
-    """JSON that is deeply nested, has huge numbers or is invalid is redacted or hashed."""
+    """JSON that is deeply nested, has huge numbers or is invalid does not leak a secret."""
     deep = "[" * 900 + f'"{MARKER}"' + "]" * 900
     for text in (deep, "9" * 5000, f'{{"{MARKER}', f'["\\ud800{MARKER}"]', f'{{"{MARKER}": 3}}'):
         new = redacted_json(Redactor("key"), kind, text)
@@ -192,7 +192,7 @@ def contents(path: Path) -> str:
         with zipfile.ZipFile(path) as book:
             parts = [book.read(name) for name in book.namelist()]
         for part in parts:
-            ET.fromstring(part)  # noqa: S314 - our own; a character that XML lacks would raise
+            ET.fromstring(part)  # noqa: S314 - our own; a character that XML forbids would raise
         return repr(parts)
     if path.suffix == ".duckdb":
         with duckdb.connect(str(path), read_only=True) as con:
@@ -211,14 +211,14 @@ SOME = (
 
 
 def target_of(folder: Path, name: str) -> Path:
-    """Return the folder or file that an export in a format writes."""
+    """Return the folder or file to which the export in a given format is written."""
     return folder / name if name in ("trace", "csv", "parquet") else folder / name / f"job.{name}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(examples(2)))
 def test_odd_names_are_given_away_in_no_format(seed: int, tmp_path: Path) -> None:
-    """Each export of odd names succeeds, and no byte of it contains the secret."""
+    """An export with odd names succeeds in each format and does not contain the secret."""
     trace = tmp_path / f"{MARKER}.json"
     trace.write_text(json.dumps(odd_trace(Random(seed))), encoding="ascii")
     ingest_only(trace, tmp_path / "job.store", run=MARKER)
@@ -243,7 +243,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class FullError(OSError):
-    """Error that simulates a full disk."""
+    """Simulated error of a full disk."""
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -251,7 +251,7 @@ class FullError(OSError):
 def test_an_export_that_fails_leaves_nothing(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_new: bool
 ) -> None:
-    """A failed export creates no folder, and leaves an existing one unchanged."""
+    """A failed export creates no folder and leaves an existing folder unchanged."""
     done: list[object] = []
 
     def fail(*given: Any, **_named: Any) -> Any:
@@ -301,7 +301,7 @@ def redact_first_only(done: list[object]) -> Any:
 
 
 def test_a_sheet_holds_odd_texts(tmp_path: Path) -> None:
-    """Sheets are valid XML; formulas are written as strings, and long cells are truncated."""
+    """Spreadsheets are valid XML, with formulas written as strings and long cells truncated."""
     texts = ["a\0b", "\x1b", "\ufffe\uffff", "=1+1", "_x0041_", "]]><&", "x" * 40_000, "\U0001f600"]
     rows = Result.of_rows(pa.table({"=1+1": texts}))
     with (tmp_path / "a.xlsx").open("wb") as stream:
@@ -313,7 +313,7 @@ def test_a_sheet_holds_odd_texts(tmp_path: Path) -> None:
 
 
 def test_files_of_other_names_stay(store: Path, tmp_path: Path) -> None:
-    """An export into a folder replaces only its own files."""
+    """An export into an existing folder replaces only the files that it writes."""
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with TraceStore(store) as opened:
         for _ in range(2):

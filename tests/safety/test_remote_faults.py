@@ -1,4 +1,4 @@
-"""A store at a URL survives a failure, lost answer or crash at each request of each writer.
+"""A store at a URL survives a failure, lost response or crash at each request of each writer.
 
 After each fault a reader sees the old or the new store, and the next run repairs it.
 ``python -m tests.safety.request_rounds FOLDER --list`` rewrites the list of requests.
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
 __all__ = ["s3", "s3_server"]
 
-# Nothing closes the objects that are open when a request fails.
+# Objects that are open when a request fails are never closed.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 QUICK = ("ingest", "remove")
-"""Writers that are checked in memory in every test run."""
+"""Writers that every test run checks with the in-memory storage."""
 
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """Return a store in memory."""
+    """Return a store in in-memory storage."""
     folder = tmp_path_factory.mktemp("memory")
     with hasty(folder / "cache") as cache:
         yield make("memory://faults", folder, cache)
@@ -68,7 +68,7 @@ def at_s3(tmp_path: Path, s3: str) -> Iterator[Made]:
 
 
 def lines_of(kind: str, writer: str) -> list[str]:
-    """Return the listed requests of a writer."""
+    """Return the requests of a writer in the committed list."""
     lines = REQUESTS.read_text("utf-8").splitlines()
     return [line for line in lines if line.startswith(f"{kind} {writer}: ")]
 
@@ -78,19 +78,19 @@ def lines_of(kind: str, writer: str) -> list[str]:
     [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in WRITERS],
 )
 def test_every_request_has_a_case(writer: str, memory: Made) -> None:
-    """The list of requests, which the tests below run, has every request of each writer."""
+    """The committed list has every request of each writer to in-memory storage."""
     assert listed("memory", memory, writer) == lines_of("memory", writer)
 
 
 @pytest.mark.slow
 def test_every_request_to_s3_has_a_case(at_s3: Made) -> None:
-    """The list of requests has every request of the S3 client."""
+    """The committed list has every request of each writer to S3."""
     for writer in WRITERS:
         assert listed("s3", at_s3, writer) == lines_of("s3", writer)
 
 
 def test_some_requests(memory: Made) -> None:
-    """A store survives a failed request, a lost answer and a crash."""
+    """A store survives a failed request, a lost response and a crash."""
     truth = truth_of(memory, "tag")
     count = len(truth.operations)
     survived(memory, "tag", count // 2, "fail", truth)
@@ -114,7 +114,7 @@ def test_each_request_in_order(
 
 
 def failing(real: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function that fails for the paths that contain a name."""
+    """Wrap a method so that it fails for paths that contain a name."""
 
     def ask(fs: Any, path: str, *given: Any, **named: Any) -> Any:
         if name in path:
@@ -144,7 +144,7 @@ def test_a_storage_that_does_not_answer_is_no_damage(
 def test_a_lock_whose_answer_is_lost(
     is_error: bool, memory: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock is held even if the answer to its request is lost, with or without a retry."""
+    """A lock is acquired even if the response to its request is lost, with or without a retry."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -165,7 +165,7 @@ def test_a_lock_whose_answer_is_lost(
 
 
 def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed request for a lock is repeated, and never overwrites the lock of another process."""
+    """A failed lock request is repeated, but never overwrites the lock of another process."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -191,7 +191,7 @@ def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.Monke
 def test_what_a_client_raises_of_its_own(
     memory: Made, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """A client's own exception class counts as a system error, reported without a traceback."""
+    """An exception of the client's own class is reported as a one-line error."""
     memory.put_back()
 
     class NoNetworkError(Exception):
@@ -206,7 +206,7 @@ def test_what_a_client_raises_of_its_own(
 
 @pytest.mark.parametrize("how", ["fail", pytest.param("stop", marks=pytest.mark.slow)])
 def test_a_reader_whose_request_fails(how: str, memory: Made) -> None:
-    """A reader whose request fails gets the right rows or an error, never an incomplete store."""
+    """A reader whose request fails gets correct rows or an error, never incomplete rows."""
     memory.put_back()
     whole = answers(memory.store)
     with requests(memory.store) as layer:

@@ -1,4 +1,4 @@
-"""Two ingests into a store at a URL run one after the other, and never wait for a dead process."""
+"""Ingests into a store at a URL run one after the other, and dead processes do not block them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folder_of(store: str) -> RemoteFolder:
 
 
 def test_one_object_is_created_once(bucket: str) -> None:
-    """Of several concurrent attempts to create an object, exactly one succeeds."""
+    """Of eight concurrent attempts to create an object, exactly one succeeds."""
     folder = folder_of(f"{bucket}/create.store")
     with ThreadPoolExecutor(8) as pool:
         tries = [pool.submit(folder.create, "x", str(n).encode()) for n in range(8)]
@@ -86,7 +86,7 @@ def test_the_second_waits(
 
 @pytest.mark.usefixtures("quick")
 def test_after_the_timeout_it_fails(bucket: str) -> None:
-    """After the lock timeout, the error names the lock, and nothing has been written."""
+    """An ingest that times out names the lock in its error, and has written nothing."""
     traces, store = put_traces(f"{bucket}/fail/job", DURATIONS), f"{bucket}/fail/job.store"
     with store_lock(store_folder(store)):
         for timeout in (0.0, 0.3):
@@ -101,7 +101,7 @@ def test_after_the_timeout_it_fails(bucket: str) -> None:
 def test_the_lock_of_a_dead_process_is_taken_over(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The lock of a dead process is taken over once it has not been renewed for some time."""
+    """The lock of a dead process is taken over when it has not been renewed for ``STALE_S``."""
     traces, store = put_traces(f"{bucket}/dead/job", DURATIONS), f"{bucket}/dead/job.store"
     folder_of(store).replace(
         LOCK, b'{"holder": "process 7 on elsewhere", "token": "t", "beats": 3}'
@@ -119,7 +119,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(
 
 @pytest.mark.usefixtures("quick")
 def test_a_dead_lock_has_one_heir(bucket: str) -> None:
-    """Of several concurrent takeovers, only one at a time holds the lock."""
+    """Three writers that take over a stale lock hold it one after the other."""
     folder = folder_of(f"{bucket}/heirs/job.store")
     folder.replace(LOCK, b"left behind")
     inside: list[int] = []

@@ -1,4 +1,4 @@
-"""Removing and renaming runs is safe during reads, writes and kills."""
+"""Removing and renaming runs is safe despite concurrent readers and writers, and kills."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def busy(store: hta_sql.TraceStore) -> dict[str, int]:
 
 
 def named(store: Path) -> bool:
-    """Return whether the Parquet files on disk are exactly those of the manifest."""
+    """Return whether the Parquet files on disk are exactly the ones in the manifest."""
     files = {p.relative_to(store).as_posix() for p in (store / "tables").rglob("*.parquet")}
     return files == read_manifest(store).named_files()
 
 
 @pytest.mark.slow
 def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
-    """A reader's next query sees the changed store, and a removed run is reported by name."""
+    """After a removal, a reader sees the remaining runs, and an error names the removed one."""
     with hta_sql.open(store) as reader:
         rows = reader.sql("FROM gpu_ops WHERE run = 'a'")
         hta_sql.remove_runs(store, ["a"])
@@ -69,7 +69,7 @@ def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
 
 
 def test_a_client_that_has_the_catalog_open(store: Path) -> None:
-    """A client with a stale catalog gets an error that names the file, never a wrong answer."""
+    """A client with an outdated catalog gets an error that names the file, not wrong rows."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
         hta_sql.remove_runs(store, ["b"])
         with pytest.raises(duckdb.Error, match="run=b"):
@@ -79,7 +79,7 @@ def test_a_client_that_has_the_catalog_open(store: Path) -> None:
 
 
 def test_readers_beside_changes(store: Path) -> None:
-    """While a run is renamed and removed, queries see all of it or nothing."""
+    """While a run is renamed and removed, each query sees either the whole run or nothing of it."""
     name = "a"
     stop: list[bool] = []
 
@@ -106,7 +106,7 @@ def test_readers_beside_changes(store: Path) -> None:
 
 @pytest.mark.slow
 def test_two_writers_at_once(store: Path, tmp_path: Path) -> None:
-    """A removal, a rename and an ingest run one after the other, and nothing is lost."""
+    """A concurrent removal, rename and ingest run one after the other, and nothing is lost."""
     (tmp_path / "rank0.json").write_text(json.dumps(trace_of(0, 400.0)))
     head = "import hta_sql, sys; store = sys.argv[1]; "
     codes = (
@@ -137,5 +137,5 @@ def test_killed_at_each_place(change: str, store: Path) -> None:
     before = {run: time * 1000 for run, time in RUNS.items()}
     after = {"b": 200_000, "c": 300_000} | ({"z": 100_000} if change == "rename" else {})
     changed = seen.index(after)
-    assert 0 < changed < len(seen) - 1  # there are files to remove after the manifest
+    assert 0 < changed < len(seen) - 1  # files are deleted after the manifest is written
     assert seen == [before] * changed + [after] * (len(seen) - changed)

@@ -1,4 +1,4 @@
-"""TraceStore(safe=True): a query of unknown origin reads only the store, however it is disguised."""
+"""In the sandbox, a query of unknown origin can only read the store, however it is disguised."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 def con(
     store: TraceStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a copy of the catalog without a lock, so that accepted queries would run."""
+    """Open a copy of the catalog in which any query runs that the check accepts."""
     copied = shutil.copy(store.catalog_path, tmp_path_factory.mktemp("open"))
     with duckdb.connect(copied, read_only=True) as opened:
         yield opened
@@ -61,7 +61,7 @@ def addressed(query: str, store: TraceStore) -> str:
 def test_escapes_are_refused(
     escape: str, store: TraceStore, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The check refuses every escape before anything runs."""
+    """The check refuses every escape before it runs."""
     with pytest.raises(QueryError):
         sandbox.validated(con, addressed(escape, store))
 
@@ -82,7 +82,7 @@ def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
 
 
 def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
-    """A query that passed the check by mistake could not open any file except Parquet files."""
+    """Even if a query passed the check by mistake, it could only open Parquet files."""
     with store._connection.opened().con.cursor() as con:
         for query in (
             "COPY (SELECT 1) TO '{store}/manifest.json' (FORMAT csv)",
@@ -105,7 +105,7 @@ def test_gigabytes_out_of_a_number_are_refused(
 
 
 def test_there_are_hundreds_of_them() -> None:
-    """There are hundreds of escapes, which combine disguises, actions and positions."""
+    """More than 400 escapes are tested."""
     assert len(ESCAPES) + len(BOMBS) > 400
 
 
@@ -117,7 +117,7 @@ def test_ordinary_questions_pass(query: str, store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox: Sandbox) -> None:
-    """Every analysis and table passes the check, with and without its version, in ns and in µs."""
+    """All analyses and tables can be queried in the sandbox, in ns and in µs."""
     library = load_library()
     for about in (*library.tables, *library.analyses, *library.newest()):
         called = about.name if about in library.tables else f"{about.name}()"
@@ -136,7 +136,7 @@ def test_queries_by_a_grammar(store: TraceStore, count: int, asks: bool) -> None
 
 
 def test_parameters_are_bound(store: TraceStore) -> None:
-    """Parameters are bound, even in EXPLAIN, but a parameter cannot name a relation."""
+    """Parameters are bound, even in EXPLAIN, but they cannot name a relation."""
     assert store.sql("SELECT $a AS a", {"a": 1}).rows() == [(1,)]
     assert store.sql("SELECT ? AS a, ? AS b", [1, "x"]).rows() == [(1, "x")]
     assert len(store.sql("EXPLAIN SELECT $a AS a", {"a": 1})) == 1
@@ -164,7 +164,7 @@ def test_errors_say_what_is_near(store: TraceStore) -> None:
 
 
 def test_listed_functions_are_the_engines() -> None:
-    """Each allowlisted function exists in the engine, so that no future one is allowed unseen."""
+    """Each allowlisted function exists in the engine, so no function is allowed in advance."""
     with duckdb.connect() as con:
         rows = con.execute(
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions()"

@@ -1,4 +1,4 @@
-"""Each job of an array ingests a shard, and a single publish combines the shards."""
+"""Each job of an array ingests a shard, and one publish combines the shards in the store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def files_of(store: Path) -> set[str]:
 
 
 def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """The store does not open before the publish, which completes it and can be repeated."""
+    """A store of shards cannot be opened before the publish, which can be repeated."""
     store = tmp_path / "job.store"
     read = [hta_sql.ingest_shard(traces, store, shard=(number, 3)) for number in (3, 1, 2)]
     ranks = [[result.rank for result in report.results] for report in read]
@@ -48,7 +48,7 @@ def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes
         hta_sql.publish(store, expect=3).close()
         assert busy_times(store) == DURATIONS
     assert files_of(store) == read_manifest(store).named_files()
-    assert not list(store.glob("shards/*"))  # and no lock files, which would accumulate
+    assert not list(store.glob("shards/*"))  # not even lock files, which would accumulate
 
 
 def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """Missing shards are an error if their number is given; otherwise the others are published."""
+    """Missing shards are an error with ``expect``; without it, the complete ones are published."""
     store = tmp_path / "job.store"
     with pytest.raises(hta_sql.StoreError, match="No complete shards"):
         hta_sql.publish(store)
@@ -89,7 +89,7 @@ def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: Busy
 def test_an_ingest_leaves_unpublished_shards_alone(
     traces: Path, write_traces: WriteTraces, tmp_path: Path
 ) -> None:
-    """An ingest does not delete files that a shard has written or is writing."""
+    """An ingest does not delete files that a shard job has written or is writing."""
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, shard=(1, 2))
     hta_sql.ingest_shard(traces, store, shard=(2, 2))
@@ -112,7 +112,7 @@ def test_an_ingest_leaves_unpublished_shards_alone(
 
 @pytest.mark.slow
 def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
-    """A shard does not read ranks again that it read before a kill, or that are published."""
+    """A restarted shard job does not read ranks again that are already read or published."""
     store = tmp_path / "job.store"
 
     def stop_after_two(_result: object, done: int, _total: int) -> None:
@@ -132,7 +132,7 @@ def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """The publish reports a shard's broken trace, and stores its other ranks."""
+    """The publish reports a corrupt trace in a shard and stores the other ranks."""
     store = tmp_path / "job.store"
     (traces / "rank2.json").write_text('{"distributedInfo": {"rank": 2}, "traceEvents": [')
     with pytest.raises(hta_sql.TraceError, match=r"rank2\.json"):
@@ -146,7 +146,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
 
 @pytest.mark.slow
 def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """``hta-sql ingest --shard`` and ``hta-sql publish`` ingest a job in two shards."""
+    """``hta-sql ingest --shard`` and ``hta-sql publish`` can ingest a job in two shards."""
     store = tmp_path / "job.store"
     first = cli("ingest", traces, "-o", store, "--shard", "1/2")
     assert f"Next: hta-sql publish {store} --expect 2" in first.err
@@ -172,7 +172,7 @@ def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> No
 
 
 def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:
-    """Shards get even shares by trace size, independent of the order of the files."""
+    """Traces are distributed evenly over shards by size, independent of their order."""
     files = []
     for rank, size in enumerate([900, 100, 100, 400, 300, 100, 500, 0]):
         path = tmp_path / f"rank{rank}.json"

@@ -1,4 +1,4 @@
-"""Changes to stores in which ranks that were read together share one Parquet file per table."""
+"""Stores can be changed if ranks that were read together share one Parquet file per table."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ AFTER = DURATIONS | {1: 900.0}
 
 
 def kernel_files(store: Path, run: str = "traces") -> dict[int, str]:
-    """Return the path of the kernel file of each rank."""
+    """Return the path of each rank's ``gpu_ops`` file."""
     entries = read_manifest(store).entries
     return {e.rank: e.files["gpu_ops"]["path"] for e in entries if e.run == run}
 
@@ -74,7 +74,7 @@ def stored_ranks(path: Path) -> list[int]:
 
 
 def test_a_table_is_one_file(store: Path) -> None:
-    """A table of four ranks is one file, and each rank's entry counts its own rows in it."""
+    """Four ranks share one file per table, and the manifest has each rank's row count in it."""
     entries = read_manifest(store).entries
     tables_of_rank = entries[0].files.keys()
     assert len(parquet_files(store)) == len(tables_of_rank)
@@ -92,7 +92,7 @@ def test_a_table_is_one_file(store: Path) -> None:
 def test_a_large_rank_has_files_of_its_own(
     traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rank with a large trace gets its own files, and views read both kinds of files."""
+    """A rank with a large trace gets separate files, and views read both kinds of files."""
     monkeypatch.setattr("hta_sql.ingestion.running.batches.MOST_BYTES", 1 << 10)
     (traces / "rank2.json").write_text(json.dumps(trace_of(2, 10.0, events=20)))
     ingest_only(traces, tmp_path / "job.store")
@@ -106,7 +106,7 @@ def test_a_large_rank_has_files_of_its_own(
 def test_rows_of_a_rank_that_was_read_again_are_not_read(
     reread: Path, busy_times: BusyTimes
 ) -> None:
-    """Views skip the replaced rows of a rank, which remain in the immutable shared file."""
+    """Views skip the old rows of a rank that was read again, although the shared file has them."""
     assert busy_times(reread) == AFTER
     files = kernel_files(reread)
     assert files[0] == files[2] == files[3] != files[1]
@@ -115,7 +115,7 @@ def test_rows_of_a_rank_that_was_read_again_are_not_read(
 
 
 def test_a_file_that_no_rank_references_is_deleted(traces: Path, reread: Path) -> None:
-    """A shared file is deleted by the ingest after the one that replaced its last rank."""
+    """Once all ranks in a shared file have been read again, the next ingest deletes the file."""
     shared = kernel_files(reread)[0]
     for rank in (0, 2):
         ingest_only(traces / f"rank{rank}.json", reread, run="traces", force=True)
@@ -132,7 +132,7 @@ def test_a_file_that_no_rank_references_is_deleted(traces: Path, reread: Path) -
 
 
 def test_a_removed_run_takes_its_files_along(traces: Path, reread: Path) -> None:
-    """Removing a run deletes its shared files, and counts the size of each file once."""
+    """Removing a run deletes its shared files and returns their size, counted once per file."""
     ingest_only(traces, reread, run="other")
     paths = {file for file in parquet_files(reread) if "run=traces" in file}
     size = sum((reread / path).stat().st_size for path in paths)
@@ -143,7 +143,7 @@ def test_a_removed_run_takes_its_files_along(traces: Path, reread: Path) -> None
 
 
 def test_a_renamed_run(traces: Path, reread: Path, busy_times: BusyTimes) -> None:
-    """Renaming a run links each of its files once, and frees the old name."""
+    """A renamed run has hard links to the same files, and its old name can be used again."""
     inodes = {(reread / path).stat().st_ino for path in parquet_files(reread)}
     hta_sql.rename_run(reread, "traces", "base")
     assert busy_times(reread) == AFTER
@@ -157,7 +157,7 @@ def test_a_renamed_run(traces: Path, reread: Path, busy_times: BusyTimes) -> Non
 
 
 def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyTimes) -> None:
-    """Damage to a shared file affects all of its ranks, and the repair reads only those again."""
+    """If a shared file is damaged, a repair reads all ranks in the file again, and no others."""
     path = reread / kernel_files(reread)[0]
     content = bytearray(path.read_bytes())
     content[400] ^= 1
@@ -170,14 +170,14 @@ def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyT
 
 
 def test_verify_names_the_ranks_of_a_file(store: Path) -> None:
-    """Verify reports a fault of a shared file in one line with all of its ranks."""
+    """``verify`` reports a fault in a shared file in one line with all of its ranks."""
     (store / kernel_files(store)[0]).unlink()
     with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is missing"):
         called("verify", store)
 
 
 def test_a_file_of_other_ranks_is_found(store: Path) -> None:
-    """A file with other ranks than the manifest states is found, even if its checksum is right."""
+    """``verify`` finds a file with wrong ranks even if its checksum matches the manifest."""
     values = json.loads((store / MANIFEST).read_text())
     values["entries"][0]["rank"] = 7
     write_manifest(store, values)
@@ -188,7 +188,7 @@ def test_a_file_of_other_ranks_is_found(store: Path) -> None:
 def test_a_lost_file_loses_its_run_until_it_is_read_again(
     traces: Path, store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If a shared file is lost, its run is omitted until the next ingest reads all its ranks."""
+    """If a shared file is lost, its run is omitted until an ingest reads all ranks again."""
     ingest_only(traces / "rank0.json", store, run="other")
     (store / kernel_files(store)[0]).unlink()
     with hta_sql.open(store) as opened, caplog.at_level(logging.WARNING):
@@ -201,7 +201,7 @@ def test_a_lost_file_loses_its_run_until_it_is_read_again(
 
 
 def test_a_shard_that_read_ranks_again(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """A shard that reads a rank again, and views after the publish, omit the replaced rows."""
+    """If a shard reads a rank again, the published store has only the new rows."""
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, shard=(1, 1))
     (traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
@@ -215,7 +215,7 @@ def test_a_shard_that_read_ranks_again(traces: Path, tmp_path: Path, busy_times:
 def test_a_redacted_copy_has_the_rows_of_its_ranks_only(
     reread: Path, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A redacted copy of some ranks contains neither other ranks nor replaced rows."""
+    """A redacted copy of some ranks contains neither rows of other ranks nor replaced rows."""
     redact_store(store_folder(reread), tmp_path / "copy", Redactor("key"), ranks=[1, 2])
     assert busy_times(tmp_path / "copy") == {1: 900.0, 2: 102.0}
     (run,) = read_manifest(tmp_path / "copy").runs()
@@ -228,7 +228,7 @@ def test_a_redacted_copy_has_the_rows_of_its_ranks_only(
 
 
 def test_roles_that_share_a_file(traces: Path, tmp_path: Path) -> None:
-    """A store restricted to a role reads only the rows of its ranks from a shared file."""
+    """A store restricted to one role returns only the rows of its ranks, even in shared files."""
     store = tmp_path / "job.store"
     for rank, duration in DURATIONS.items():
         content = trace_of(rank, duration)
@@ -242,7 +242,7 @@ def test_roles_that_share_a_file(traces: Path, tmp_path: Path) -> None:
 
 
 def test_a_manifest_without_the_rows_of_files(store: Path, busy_times: BusyTimes) -> None:
-    """A manifest from before shared files, without ``file_rows``, can be queried."""
+    """A store with an older manifest that has no ``file_rows`` can be queried."""
     for rank in DURATIONS:
         ingest_only(store.parent / "traces" / f"rank{rank}.json", store, run="traces", force=True)
     values = json.loads((store / MANIFEST).read_text())

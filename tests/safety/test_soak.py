@@ -1,4 +1,4 @@
-"""Writers, readers, kills and repairs of one store cause no wrong answer and no orphaned file."""
+"""Concurrent writers, readers, kills and repairs cause no wrong answer and no orphaned file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason=
 
 
 def test_what_an_answer_may_be(tmp_path: Path) -> None:
-    """The old state is valid before and during a change, the new state during and after it."""
+    """During a change, a reader may see the old or the new state; after it, only the new state."""
     journal, truth = Journal(tmp_path / "new.journal"), Truth(tmp_path)
     with journal.change("add", ["a", 3], {"a": 3}):
         may = truth.may_be(since=0)
@@ -27,7 +27,7 @@ def test_what_an_answer_may_be(tmp_path: Path) -> None:
 
 
 def test_a_change_that_was_cut_off(tmp_path: Path) -> None:
-    """After an interrupted change, both states are valid until the next writer completes it."""
+    """After an interrupted change, readers may see either state until a writer completes it."""
     with (
         pytest.raises(KeyboardInterrupt),
         Journal(tmp_path / "j").change("add", ["a", 3], {"a": 3}),
@@ -51,7 +51,7 @@ def test_a_mixed_run_has_no_content() -> None:
 @linux
 @pytest.mark.slow
 def test_a_soak_of_a_minute(tmp_path: Path) -> None:
-    """A soak of one minute with four writers and eight readers finds no failure."""
+    """A soak test of one minute with four writers and eight readers finds no failure."""
     program = [sys.executable, "-m", "tests.safety.soak", str(tmp_path / "soak"), "60", "1"]
     done = subprocess.run(program, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "seed 1: clean"), done.stdout

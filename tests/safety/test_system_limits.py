@@ -1,4 +1,4 @@
-"""System limits on threads, memory and files cause a one-line error that names the limit."""
+"""Exceeding a system limit on threads, memory or files causes an error that names the limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNPRIVILEGED = (
     *("setpriv", "--reuid=54321", "--clear-groups"),
     *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
 )
-"""Command prefix for a user without privileges, because root has no process limit."""
+"""Command prefix that drops privileges, because root has no process limit."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def limited(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
-    """The error for a file size limit differs from that of a full disk; no file is left."""
+    """The error names the file size limit and how to raise it, and no partial file is left."""
     before = sorted(path.name for path in job.iterdir() if path.name != "tmp")
     lines = limited(job, "-f 16", COMMANDS[name])
     assert lines[-1].startswith("error: ")
@@ -98,7 +98,7 @@ def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", ["ingest", "run", "sql", "report"])
 def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None:
-    """The error for the thread limit says that it counts all threads and processes of a user."""
+    """The error names the thread limit of the user."""
     if os.geteuid() or not shutil.which("setpriv"):
         pytest.skip("only root with setpriv can try it")
     lines = limited(job, f"-u {threads}", COMMANDS[name], UNPRIVILEGED)
@@ -125,7 +125,7 @@ def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None
     ],
 )
 def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> None:
-    """The error names the resource that the system refused, and a remedy."""
+    """The error names the resource that the system refused and suggests a remedy."""
     reason = reason_of(error)
     assert reason is not None
     assert words in reason
@@ -137,20 +137,20 @@ def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> N
     [RuntimeError("other"), OSError(errno.EACCES, "Permission denied"), ImportError("no module")],
 )
 def test_other_errors_are_no_limits(error: Exception) -> None:
-    """Errors that have nothing to do with a system limit are not explained as one."""
+    """Errors unrelated to system limits get no such explanation."""
     assert reason_of(error) is None
     assert disk_refusal(error) is None
 
 
 def test_a_pool_that_fails_to_start_is_a_refused_thread() -> None:
-    """A pool that fails to start counts as a refused thread, whatever Python raises."""
+    """A thread that cannot be started is recognized even if Python raises a later error."""
     first, second = RuntimeError("can't start new thread"), RuntimeError("cannot join thread")
     second.__context__ = first
     assert "refused a new thread" in str(reason_of(second))
 
 
 def test_little_address_space_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small limit on the address space causes a warning, before libraries abort."""
+    """A small address space limit causes a warning, because libraries may abort."""
     limits = {resource.RLIMIT_AS: 10**9}
     real = resource.getrlimit
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Temporary folders are deleted by their process, or else by the next one that creates a folder."""
+"""A temporary folder is deleted by its process, or by a later process if that one was killed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ with Interrupts().watched(), temporary_folder() as folder:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Return an environment with its own temporary folder."""
+    """Return an environment in which TMPDIR is the test's folder."""
     return {**os.environ, "TMPDIR": str(tmp_path)}
 
 
 def started(environment: dict[str, str], program: str = USE) -> tuple[subprocess.Popen[str], Path]:
-    """Start a process that creates a temporary folder; return both."""
+    """Start a process that creates a temporary folder; return the process and the folder."""
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
@@ -66,7 +66,7 @@ def test_those_of_dead_processes_only(environment: dict[str, str], tmp_path: Pat
 
 
 def test_sigterm_in_the_middle_of_a_query(environment: dict[str, str], tmp_path: Path) -> None:
-    """SIGTERM ends a command at once, even within a statement of the engine, and leaves no file."""
+    """SIGTERM ends a command at once, even during a query, and its temporary folder is deleted."""
     process, used = started(environment, QUERY)
     assert used.is_dir()
     process.terminate()

@@ -38,7 +38,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=[False, True], ids=["open", "safe"])
 def store(path: Path, request: pytest.FixtureRequest) -> Iterator[TraceStore]:
-    """Open the store, or safely a copy of it, because both modes need separate engines."""
+    """Open the store, and in safe mode a copy of it, as each mode needs a separate engine."""
     if request.param:
         path = path.with_name("safe.store")
         if not path.exists():
@@ -61,7 +61,7 @@ def questions(store: TraceStore) -> list[Callable[[], Any]]:
 
 
 def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
-    """Eight threads get the same answers to eighty queries as one thread."""
+    """Eighty queries in eight threads return the same rows as in one thread."""
     asked = questions(store)
     alone = [question() for question in asked]
     with ThreadPoolExecutor(8) as pool:
@@ -71,7 +71,7 @@ def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
-    """Queries of other threads succeed while the first analysis replaces the catalog."""
+    """Queries in other threads succeed while the first analysis replaces the catalog."""
     with hta_sql.open(ingest_cookbook(tmp_path)) as store, ThreadPoolExecutor(4) as pool:
         counts = [pool.submit(store.sql, "SELECT count(*) FROM gpu_ops") for _ in range(20)]
         first = pool.submit(store.run, "collective_waits")
@@ -81,7 +81,7 @@ def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
 
 
 def test_errors_stay_in_their_thread(store: TraceStore) -> None:
-    """A failing query does not affect the queries of other threads."""
+    """A failing query does not affect queries in other threads."""
 
     def ask(number: int) -> object:
         if number % 2:
@@ -95,7 +95,7 @@ def test_errors_stay_in_their_thread(store: TraceStore) -> None:
 
 
 def test_ranks_side_by_side_as_frames(path: Path) -> None:
-    """HTA's methods return the same frames when they run in one thread per rank."""
+    """HTA's methods return the same frames when they run in several threads."""
     with hta_sql.TraceAnalysis(store=path) as analyzer:
 
         def idle(rank: int) -> pd.DataFrame:
@@ -123,7 +123,7 @@ def test_interrupt_stops_every_question(path: Path) -> None:
 
 
 def test_a_closed_store_says_so(path: Path) -> None:
-    """Queries of a closed store, and of a copied or unpickled closed store, raise an error."""
+    """Queries of a closed store raise an error, and so do queries of its copies."""
     store = hta_sql.open(path)
     store.close()
     store.close()
@@ -150,7 +150,7 @@ def in_child(question: Callable[[], object]) -> int:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_opens_anew(store: TraceStore) -> None:
-    """A fork, and a fork of the fork, opens the store again and gives the parent's answers."""
+    """A forked process, and its own fork, reopen the store and return the same rows."""
     asked = questions(store)
     alone = [question() for question in asked]
 
@@ -183,7 +183,7 @@ def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_while_threads_ask(path: Path) -> None:
-    """A process can fork while its threads query, and the child's answers are right."""
+    """A process can fork while its threads run queries, and queries in the child are correct."""
     with hta_sql.open(path) as store:
         expected = store.run("temporal_breakdown").rows()
         stop = threading.Event()
@@ -220,13 +220,13 @@ sys.exit(os.waitstatus_to_exitcode(status))
 @pytest.mark.slow
 @needs_fork
 def test_a_child_that_ends_like_any_program(path: Path) -> None:
-    """The interpreter of a forked child shuts down objects of the parent without a crash."""
+    """A forked child that exits normally does not crash on objects of its parent."""
     done = subprocess.run([sys.executable, "-c", FORKS, path], check=False, timeout=120)  # noqa: S603
     assert done.returncode == 0
 
 
 def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
-    """Return the compute time of a rank, as a worker's task does."""
+    """Return the run, the ranks and a rank's breakdown, as a task in a worker."""
     rows: list[Any] = analyzer.store.run("temporal_breakdown", ranks=[rank]).rows()
     return [analyzer.run, analyzer.ranks, *rows]
 

@@ -1,4 +1,4 @@
-"""Two concurrent ingests of one store run one after the other, without mixing."""
+"""Concurrent ingests into one store run one after the other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_second_waits_and_says_so(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The second ingest says that it waits, and continues as soon as the first is done."""
+    """A waiting ingest logs which process it waits for, and continues when that one is done."""
     store = tmp_path / "job.store"
     traces = write_traces({0: 100.0})
     holding = threading.Event()
@@ -72,7 +72,7 @@ def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -
 def test_a_lock_that_is_removed_by_who_holds_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A process that waited for a deleted lock file waits for its successor as well."""
+    """A process that waits for a lock file that is deleted and created again keeps waiting."""
     folder, got = store_folder(tmp_path), threading.Event()
 
     def wait() -> None:
@@ -132,7 +132,7 @@ def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTrac
 
 @pytest.mark.slow
 def test_two_notebooks_open_one_folder(write_traces: WriteTraces) -> None:
-    """If two processes open a new folder at once, both get answers, and only one ingests."""
+    """If two processes open a new folder at once, both get rows, but only one ingests it."""
     traces = write_traces({0: 100.0, 1: 110.0})
     code = (
         "import sys\n"

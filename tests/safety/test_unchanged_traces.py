@@ -44,7 +44,7 @@ def state_of(store: Path) -> dict[str, tuple[int, int]]:
 def test_no_trace_is_read_and_nothing_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No unchanged trace is read to find its rank, because the manifest has it."""
+    """Unchanged traces are not read to find their ranks, because the manifest has the ranks."""
     monkeypatch.setattr(fingerprints, "peek", lambda path: pytest.fail(f"read {path}"))
     before = state_of(folder / "job.store")
     with hta_sql.ingest(folder, folder / "job.store") as opened:
@@ -55,7 +55,7 @@ def test_no_trace_is_read_and_nothing_written(
 
 
 def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
-    """Return the CPU time of an ingest [s], which does not depend on the machine's other load."""
+    """Return the CPU time of an ingest [s], which does not depend on other processes."""
     started = time.process_time()
     ingest().close()
     return time.process_time() - started
@@ -63,7 +63,7 @@ def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
 
 @pytest.mark.slow
 def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
-    """Opening an unchanged folder takes less than a tenth of the time of an ingest."""
+    """Opening an unchanged folder takes less than a tenth of the time of a full ingest."""
     store = folder / "job.store"
     anew = seconds_of(lambda: hta_sql.ingest(folder, store, force=True, jobs=1))
     again = min(seconds_of(lambda: hta_sql.ingest(folder, store)) for _ in range(5))
@@ -74,7 +74,7 @@ def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
 def test_only_the_ends_of_a_trace_are_read(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the two ends of an unchanged trace are read, whatever its length."""
+    """Only the two ends of an unchanged trace are read, regardless of its length."""
     traces = write_traces({0: 100.0, 1: 101.0}, events=5000)
     ingest_only(traces, traces / "job.store")
     sizes: list[int] = []
@@ -96,7 +96,7 @@ def test_only_the_ends_of_a_trace_are_read(
 def test_a_changed_file_is_read_and_the_others_are_not(
     folder: Path, write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A trace with changed bytes is read again, even if its size and time are the same."""
+    """A trace with changed bytes is read again even if its size and modification time are equal."""
     store = folder / "job.store"
     path = folder / "rank3.json"
     status = path.stat()
@@ -118,7 +118,7 @@ def test_a_changed_file_is_read_and_the_others_are_not(
 
 @pytest.mark.slow
 def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Ranks numbered by the order of file names are renumbered when a file is added."""
+    """Ranks that are numbered by file name order are renumbered when a file is added."""
     traces = write_traces({0: 100.0})
     text = (traces / "rank0.json").read_text()
     (traces / "rank0.json").unlink()
@@ -134,7 +134,7 @@ def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: Wri
 def test_what_an_ingest_replaces_goes_with_the_one_after(
     tmp_path: Path, write_traces: WriteTraces
 ) -> None:
-    """Replaced and partial files are deleted one ingest later; files of others are preserved."""
+    """Replaced and partial files are deleted by the next ingest, but a user's files are kept."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     first = read_manifest(store).named_files()

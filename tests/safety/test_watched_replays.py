@@ -1,4 +1,4 @@
-"""A long replay reports its progress, and stops if it is interrupted or exceeds a limit."""
+"""A long replay reports its progress, and stops when it is interrupted or exceeds a limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Started = threading.Event
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two ranks with two steps, and materialize all derived tables except the replay."""
+    """Ingest two ranks with two steps, and materialize the derived tables except the replay."""
     folder = tmp_path_factory.mktemp("watched")
     write_job(folder / "traces", JobSpec(ranks=2, steps=2))
     with hta_sql.ingest(folder / "traces", folder / "job.store", run="job") as store:
@@ -43,7 +43,7 @@ def store(ingested: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> Started:
-    """Make the pass over the graph endless; return an event that is set when the pass begins."""
+    """Make the pass over the graph endless; return an event that is set when it begins."""
     started = threading.Event()
 
     def passes(_: Graph, watch: Watch) -> Schedule:
@@ -58,7 +58,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Started:
 
 @pytest.fixture
 def endless_sql(monkeypatch: pytest.MonkeyPatch) -> Started:
-    """Make a statement of the replay take hours; return an event that is set just before it."""
+    """Make a SQL statement of the replay take hours; return an event that is set before it."""
     started = threading.Event()
 
     def reads(con: duckdb.DuckDBPyConnection, *_: object) -> None:
@@ -98,7 +98,7 @@ def seconds_until_stopped(ask: Callable[[], object], stop: Callable[[], None]) -
 def test_an_interrupt_ends_a_replay_within_a_second(
     where: str, store: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An interrupt stops the pass or the engine's statement; the next query computes it again."""
+    """An interrupt stops a replay within a second, and the next query starts it again."""
     started: Started = request.getfixturevalue(where)
     with hta_sql.open(store) as opened:
 
@@ -118,7 +118,7 @@ def test_an_interrupt_ends_a_replay_within_a_second(
 def test_a_time_limit_ends_a_replay_within_a_second(
     where: str, store: Path, request: pytest.FixtureRequest
 ) -> None:
-    """A time limit stops a replay within a second, and the error contains the remedy."""
+    """A replay stops within a second after its time limit, and the error suggests a remedy."""
     started: Started = request.getfixturevalue(where)
     with hta_sql.TraceStore(store, limits=Limits(seconds=3)) as opened:
         began = time.monotonic()
@@ -130,14 +130,14 @@ def test_a_time_limit_ends_a_replay_within_a_second(
 
 
 def test_a_time_limit_ends_what_is_computed_before_a_query(store: Path, endless: Started) -> None:
-    """The time limit includes the derived tables that are computed before a query."""
+    """The time limit of a query also covers derived tables that are computed before it."""
     with pytest.raises(ComputationStoppedError, match="Interrupted after 3 s"):
         materialize_for(store, "FROM replays", watch=Watch(3))
     assert endless.is_set()
 
 
 def test_a_replay_reports_its_progress(store: Path) -> None:
-    """A replay reports each of its parts once, and then its end."""
+    """A replay reports increasing progress and then that it is done."""
     reports: list[tuple[str, int, int]] = []
     with hta_sql.open(store) as opened:
         opened.report_progress(lambda *report: reports.append(report))
@@ -153,7 +153,7 @@ def test_a_replay_reports_its_progress(store: Path) -> None:
 def test_a_replay_too_large_for_the_memory_limit_says_so(
     store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If a replay exceeds the memory limit, a query warns, and ``materialize`` raises an error."""
+    """If a replay exceeds the memory limit, a query logs a warning, but ``materialize`` fails."""
     monkeypatch.setattr("hta_sql.store.catalog.replay.graph.NODE_BYTES", 100 << 20)
     expected = "the replay of run job needs about .* GB, more than the limit of 512MiB"
     with (

@@ -1,4 +1,4 @@
-"""Traces that kill their workers are named with the reason, and the other traces are stored."""
+"""Traces that kill their worker are named with the reason; all other traces are stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(4)}
 
 @pytest.fixture
 def deadly_traces(write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
-    """Write traces of six ranks; those of ranks 4 and 5 kill every worker that opens them."""
+    """Write traces of six ranks; the traces of ranks 4 and 5 kill every worker that opens them."""
     folder = write_traces({**DURATIONS, 4: 1.0, 5: 1.0})
     (folder / "rank4.json").rename(folder / "dies4.json")
     (folder / "rank5.json").rename(folder / "killed5.json")
@@ -37,7 +37,7 @@ def deadly_traces(write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None:
-    """Assert that both deadly traces are named with their exit, and the others are stored."""
+    """Assert that both deadly traces are reported with the exit code or signal."""
     lines = str(error).splitlines()
     assert lines[0] == "2 of 6 traces could not be ingested:"
     dies, killed = sorted(lines[1:3])
@@ -53,7 +53,7 @@ def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None
 def test_traces_that_kill_their_worker(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A trace that kills its worker breaks the pool; the lost tasks run again, one at a time."""
+    """If traces kill workers and so break the pool, the lost tasks run again one at a time."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(deadly_traces, tmp_path / "job.store", jobs=2)
     check(caught.value, tmp_path / "job.store", busy_times)
@@ -63,7 +63,7 @@ def test_traces_that_kill_their_worker(
 def test_traces_that_kill_a_pool_of_the_caller(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A broken pool of the caller is not used again; the other traces are read in this process."""
+    """If the caller's pool is broken, the remaining traces are read in this process."""
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
         pytest.raises(hta_sql.TraceError) as caught,
@@ -76,7 +76,7 @@ class Failing(Executor):
     """Executor in this process that raises an unexpected error for some ranks."""
 
     def submit(self, task: Any, /, *arguments: Any, **_options: Any) -> Future[Any]:
-        """Run a task at once, or fail it for rank 1."""
+        """Run a task immediately, or fail if it is the task of rank 1."""
         future: Future[Any] = Future()
         if arguments[0].rank == 1:
             future.set_exception(ZeroDivisionError("division by zero"))
@@ -89,7 +89,7 @@ class Failing(Executor):
 def test_an_unexpected_error_of_a_worker_is_shown(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """An unexpected error in a worker fails only its trace, and is the cause of the error."""
+    """An unexpected error in a worker only affects its trace, and is chained as the cause."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(write_traces(DURATIONS), tmp_path / "job.store", executor=Failing())
     assert "rank1.json: ZeroDivisionError: division by zero" in str(caught.value)
@@ -102,7 +102,7 @@ def test_an_unexpected_error_of_a_worker_is_shown(
 def test_an_error_of_the_engine_costs_one_trace(
     write_traces: WriteTraces, tmp_path: Path, jobs: int
 ) -> None:
-    """An engine error, such as a lack of memory, is reported with the trace that it occurred in."""
+    """An engine error, such as running out of memory, is reported with its trace."""
     traces = write_traces(DURATIONS)
     with pytest.raises(hta_sql.TraceError, match=r"rank0.json: .*[Mm]emory"):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=jobs, memory_limit="1MiB")
@@ -156,7 +156,7 @@ class Sending(Executor):
         """Pickle the task and its arguments, and run the copy."""
         self.sent.append(pickle.dumps((task, arguments)))
         future: Future[Any] = Future()
-        there, given = pickle.loads(self.sent[-1])  # noqa: S301 - of the line above
+        there, given = pickle.loads(self.sent[-1])  # noqa: S301 - from the line above
         future.set_result(pickle.loads(pickle.dumps(there(*given))))  # noqa: S301 - likewise
         return future
 
@@ -165,7 +165,7 @@ class Sending(Executor):
 def test_a_task_and_its_result_can_be_sent(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Pickled tasks and results are small, because they contain no events."""
+    """Pickled tasks are small because they do not contain events."""
     executor = Sending()
     traces = write_traces(DURATIONS, events=2_000)
     ingest_only(traces, tmp_path / "job.store", executor=executor)

@@ -1,4 +1,4 @@
-"""Query a store through ADBC, using the driver in DuckDB's wheel: ``python adbc_client.py STORE``.
+"""Query a store through ADBC with the driver in DuckDB's wheel: ``python adbc_client.py STORE``.
 
 Requires ``pip install adbc-driver-manager pyarrow duckdb``.
 """

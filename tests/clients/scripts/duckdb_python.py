@@ -1,4 +1,4 @@
-"""Query a store with DuckDB's Python package alone: ``python duckdb_python.py STORE``.
+"""Query a store with DuckDB's Python package: ``python duckdb_python.py STORE``.
 
 Works with DuckDB 1.4 and later.
 """

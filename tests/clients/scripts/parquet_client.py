@@ -1,8 +1,7 @@
 """Read a store's Parquet files with pyarrow and polars: ``python parquet_client.py STORE``.
 
-Requires ``pip install pyarrow polars``. The manifest lists the files of each rank. Several ranks
-may share a file. A file may also have rows of ranks that no longer reference it, because they were
-ingested again.
+Requires ``pip install pyarrow polars``. The manifest lists the files of each rank. Ranks may share
+a file. A file may still have old rows of a rank that was ingested again and has a new file.
 """
 
 import json

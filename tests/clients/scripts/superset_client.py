@@ -4,9 +4,9 @@ Requires
 ``pip install apache-superset duckdb-engine 'duckdb==1.4.*' rich cachetools flask-caching==2.3.1``.
 
 The script starts Superset on loopback with its metadata in a temporary folder, imports
-docs/superset and connects it to the store. It then runs the queries in SQL Lab and those of the
-charts: ASKED.json has a dataset and a query for each chart name. With ``KEEP=1``, Superset runs
-until it is interrupted.
+docs/superset and connects it to the store. It then runs the test queries in SQL Lab and the queries
+of the charts. ASKED.json has a dataset and a query for each chart name. With ``KEEP=1``, Superset
+runs until it is interrupted.
 """
 
 import json
@@ -42,7 +42,7 @@ class Api:
         self.session.headers["Authorization"] = f"Bearer {token}"
 
     def send(self, method: str, path: str, **more: Any) -> Any:
-        """Send a request and return its JSON; exit if the request fails."""
+        """Send a request and return the JSON response; exit if the request fails."""
         response = self.session.request(method, self.url + path, timeout=120, **more)
         if not response.ok:
             raise SystemExit(f"{path}: {response.status_code} {response.text[:2000]}")
@@ -94,7 +94,7 @@ def wait_for(port: int) -> None:
 
 
 def import_dashboard(api: Api, catalog: Path) -> int:
-    """Import the dashboard, point its database to the catalog and return the database id."""
+    """Import the dashboard, connect its database to the catalog, and return the database id."""
     packed = ("dashboard.zip", DASHBOARD.read_bytes(), "application/zip")
     api.send("POST", "dashboard/import/", files={"formData": packed}, data={"overwrite": "true"})
     (found,) = api.send("GET", "database/")["result"]
@@ -104,7 +104,7 @@ def import_dashboard(api: Api, catalog: Path) -> int:
 
 
 def ask(api: Api, database: int, query: str) -> list[list[Any]]:
-    """Run a query in SQL Lab as a subquery, because SQL Lab replaces a limit at its end."""
+    """Run a query in SQL Lab, as a subquery because SQL Lab replaces a LIMIT at the end."""
     asked = {
         "database_id": database,
         "sql": f"SELECT * FROM ({query}) AS answer",  # noqa: S608 - queries from questions.json
@@ -116,7 +116,7 @@ def ask(api: Api, database: int, query: str) -> list[list[Any]]:
 
 
 def chart_rows(api: Api, dataset: int, query: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a chart."""
+    """Return the rows that a chart shows."""
     asked = {
         "datasource": {"id": dataset, "type": "table"},
         "queries": [query],

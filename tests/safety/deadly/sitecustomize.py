@@ -1,7 +1,7 @@
 """Kill processes that open certain traces, in tests that put this folder on PYTHONPATH.
 
-A process that opens ``dies*.json`` exits at once. One that opens ``killed*.json`` is killed by a
-signal.
+A process that opens ``dies*.json`` exits at once. A process that opens ``killed*.json`` is killed
+by a signal.
 """
 
 import os
