@@ -25,6 +25,7 @@ KEYS = {
     "idle_causes": {"cause", "name", "relation", "call"},
     "process_group_costs": {"pg_name", "kind", "pg_desc", "part", "collective_count"},
     "blocking_communication": {"pg_name", "kind", "pg_desc", "part"},
+    "top_costs": {"cost", "short_name"},
 }
 """Analyses of which small jobs have only rows that differ ─▶ columns that tell their rows apart."""
 
