@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.macros import engine_with
 
-MACROS = ("_enclosing_intervals", "exact_std", "short_name", "short_names", "is_requested")
+MACROS = (
+    *("_enclosing_intervals", "exact_std", "short_name", "short_names", "is_requested"),
+    *("_demangled_name", "_split_paths", "distinct_short_names"),
+)
 
 Span = tuple[int | None, int, int]
 """Lane, start and length."""
@@ -97,12 +100,45 @@ def shortened(name: str) -> str:
     return "".join(kept).split(" ")[-1]
 
 
-def short_names(names: list[str]) -> dict[str, str]:
+def short_names(names: list[str], macro: str = "short_names") -> dict[str, str]:
     """Return the short names that the macro computes, by name."""
     con = connection()
     con.register("validation_names", pa.table({"name": pa.array(names, pa.string())}))
-    rows = con.execute("FROM lib.short_names('validation_names')").fetchall()
+    rows = con.execute(f"FROM lib.{macro}('validation_names')").fetchall()
+    assert len(rows) == len(set(names))
     return dict(rows)
+
+
+DISTINCT = {
+    "void gemm<128, 64, float>(P)": "gemm<…64, float…>",
+    "void gemm<128, 64, a::half>(P)": "gemm<…64, half…>",
+    "void gemm<128, 32, float>(P)": "gemm<…32…>",
+    "void device_kernel<a::one::Gemm>(P)": "device_kernel<…one::Gemm…>",
+    "void device_kernel<a::two::Gemm>(P)": "device_kernel<…two::Gemm…>",
+    "void device_kernel<a::Attention>(P)": "device_kernel<…Attention…>",
+    "void alone<7>(P)": "alone",
+    "relu(float)": "relu",
+    "relu(float, int)": "relu<…int…> #1",
+    "relu(float,int)": "relu<…int…> #2",
+    "Memset (Device)": "Memset (Device)",
+    "_ZN2ns4gemmILi64EEEvi": "ns::gemm<…64…>",
+    "_ZN2ns4gemmILi32EEEvi": "ns::gemm<…32…>",
+    "x::(anonymous namespace)::f<1>()": "x::f",
+}
+
+
+def test_kernels_with_one_short_name_show_the_arguments_in_which_they_differ() -> None:
+    """Arguments that all kernels of a group share, and groups of one kernel, add nothing."""
+    assert short_names(list(DISTINCT), "distinct_short_names") == DISTINCT
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.text(alphabet="ab<>(), :_Z1", max_size=14), max_size=12))
+def test_distinct_short_names_differ_in_any_order_of_names(names: list[str]) -> None:
+    """Every name has a short name of its own, which depends on no order."""
+    found = short_names(names, "distinct_short_names")
+    assert len(set(found.values())) == len(found)
+    assert short_names(names[::-1], "distinct_short_names") == found
 
 
 @pytest.mark.slow

@@ -17,7 +17,8 @@ MACROS = (
         "_counted_shapes",
         "gemm_flops",
         "is_backward_op",
-        "demangled_name",
+        "_demangled_name",
+        "estimated_occupancy_pct",
         "loads_data",
         "_matmul_flops",
         "module_class",
@@ -230,7 +231,26 @@ def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown
 )
 def test_names_in_mangled_ones(mangled: str, name: str) -> None:
     """Up to twelve parts of a mangled name are parsed by length; other names are unchanged."""
-    assert value("lib.demangled_name(?)", mangled) == name
+    assert value("lib._demangled_name(?)", mangled) == name
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shared_bytes", "estimate"),
+    [
+        (37.0, 200_000, 37.0),
+        (0.0, 49_152, 0.0),
+        (0.0, 49_153, None),
+        (0.0, None, 0.0),
+        (-99.0, 0, None),
+        (None, 0, None),
+    ],
+)
+def test_a_recorded_occupancy_of_0_is_unknown_if_the_estimate_fits_no_block(
+    recorded: float | None, shared_bytes: int | None, estimate: float | None
+) -> None:
+    """Kineto's estimate assumes at most 48 KiB of shared memory per block; a failed one is < 0."""
+    call = "lib.estimated_occupancy_pct(?::DOUBLE, ?::BIGINT)"
+    assert value(call, recorded, shared_bytes) == estimate
 
 
 @pytest.mark.parametrize(

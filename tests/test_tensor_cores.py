@@ -31,6 +31,9 @@ USED = (
     "fmhaSm100aKernel_QkvBfloat16OBfloat16H128PagedKv",
     "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_7_64x64x64",
     "void deep_gemm::fp8_gemm_kernel<4096u, 7168u, 64u>(__nv_bfloat16*)",
+    "void cutlass::device_kernel<x::cuda::fp8_ptp128c::GemmKernel>(x::GemmKernel::Params)",
+    "void cutlass::device_kernel<GemmUniversal<Shape, Mma<cutlass::float_e4m3_t> > >(Params)",
+    "_w8a8_block_fp8_matmul",
     "Cijk_Alik_Bljk_BBS_BH_MT128x144x64_MI16x16x1_SN_LDSB0",
     "attn_fwd",
 )
@@ -49,6 +52,7 @@ NOT_USED = (
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)",
     "void gemv2T_kernel_val<int, int, float>(Params)",
+    "void x::ep::internode::combine<false, 8, __nv_bfloat16>(int4*, float*)",
     # An elementwise kernel with a scalar; it only has "TensorOp" in its name by chance.
     "void SubTensorOpWithScalar1d<float, 4>(Params)",
 )

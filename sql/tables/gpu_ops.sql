@@ -41,7 +41,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   shared_memory_bytes         BIGINT [bytes]  Shared memory per block.
 --   blocks_per_sm               DOUBLE [count]  Blocks per multiprocessor.
 --   warps_per_sm                DOUBLE [count]  Warps per multiprocessor.
---   occupancy_pct               DOUBLE [%]      Estimated achieved occupancy.
+--   occupancy_pct               DOUBLE [%]      Estimated achieved occupancy, as recorded: Kineto rounds to an integer, and writes 0 for kernels with more than 48 KiB of shared memory per block.
 --   queued_ns                   BIGINT [ns]     Recorded time in the queue; 0 on most devices.
 --   bytes                       BIGINT [bytes]  Bytes copied or set.
 --   bandwidth_gbps              DOUBLE [GB/s]   Recorded bandwidth; some recorders are off by a constant factor.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import altair as alt
 import pandas as pd
 
@@ -71,7 +69,7 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     kernels = kernels.assign(
         time=kernels["sum_ns"] / ranks / size,
         share=kernels["sum_ns"] / max(float(rows["sum_ns"].sum()), 1),
-        short=labels(_distinct_labels(kernels)),
+        short=labels(list(kernels["short_name"])),
     )
     tooltip = {
         "name": "Kernel",
@@ -107,9 +105,3 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     ).properties(width=alt.Step(34), height=alt.Step(20))
     panel = alt.hconcat(bars, cells, spacing=8, resolve=OWN_COLORS)
     return panel.properties(title=subtitled(f"Run {run}")) if run else panel
-
-
-def _distinct_labels(kernels: pd.DataFrame) -> Iterable[str]:
-    """Return short names, but full names for kernels that share a short name."""
-    often = kernels["short_name"].duplicated(keep=False)
-    return list(kernels["short_name"].where(~often, kernels["name"]))

@@ -122,6 +122,7 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         ("call_id", "parent_id", "op_id", "module_id", "annotation_id", "bwd_op_id"), "BIGINT"
     )
     columns |= dict.fromkeys(("is_usable", "is_late", "is_owner"), "BOOLEAN")
+    columns |= dict.fromkeys(("path", "parts"), "VARCHAR[]")
     con.execute(sqltext.values_view(SPANS, columns, []))
     for macro in library.macros:
         if macro.columns and all(column.type != "ANY" for column in macro.columns):

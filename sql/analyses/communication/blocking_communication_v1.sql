@@ -11,7 +11,7 @@
 -- rank.
 --
 -- Title: Exposed communication that blocks other work
--- Shown: rank, kind, exposed_ns, exposed_blocking_ns, blocking_pct, part, pg_desc, pg_ranks
+-- Shown: rank, pg_name, exposed_ns, exposed_blocking_ns, blocking_pct, kind, part, pg_desc, pg_ranks
 -- Status: stable
 -- Since: 0.1
 -- Reference: Megatron-Bridge, exposed is not blocking

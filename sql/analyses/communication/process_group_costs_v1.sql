@@ -13,7 +13,7 @@
 -- from a layout such as tp2,dp4 (first dimension innermost, as Megatron lays out tp, cp, dp, pp).
 --
 -- Title: Cost of each process group
--- Shown: rank, kind, communication_ns, exposed_transfer_ns, exposed_wait_ns, exposed_pct, pg_desc, bytes, busbw_gbps
+-- Shown: rank, pg_name, communication_ns, exposed_transfer_ns, exposed_wait_ns, exposed_pct, kind, collective_count, pg_desc, part, bytes, busbw_gbps
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze comparison of uncovered communication, computational_op_masking

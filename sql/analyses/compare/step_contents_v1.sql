@@ -14,7 +14,7 @@
 -- activity, the rows contain host time: the self time of operators on the thread that runs the steps.
 --
 -- Title: Contents of each step
--- Shown: rank, step, part, self_ns, op_count, operator, kernel, phase
+-- Shown: rank, step, part, self_ns, op_count, operator, kernel, phase, waits_for, shapes, module_or_annotation, category, root
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline and diff reports, with every nanosecond in one row

@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   busy_pct                 DOUBLE [%]      Time with a kernel, copy or memset running, as a share of recorded_ns.
 --   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of recorded_ns; NULL if no launch records its number of blocks.
 --   sm_known_pct             DOUBLE [%]      Share of summed kernel time whose launches record blocks per multiprocessor; NULL without kernels.
---   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL if not recorded.
+--   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL if not recorded. Kernels with more than 48 KiB of shared memory per block count as unknown if 0 is recorded: Kineto has no estimate for them.
 --   occupancy_known_pct      DOUBLE [%]      Share of summed kernel time whose launches record occupancy; NULL without kernels.
 --   tensor_core_pct          DOUBLE [%]      Share of summed kernel time that runs on tensor cores; NULL if unknown for all kernels.
 --   tensor_core_unknown_pct  DOUBLE [%]      Share of summed kernel time whose kernel name does not show whether tensor cores are used; NULL without kernels.
@@ -69,12 +69,12 @@ WITH
             g.run, g.rank, g.device, g.ts, g.ts + g.dur AS end_ts,
             CASE WHEN g.kind = 'kernel' THEN 1 ELSE 0 END
             + CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN 1::BIGINT << 10 ELSE 0 END
-            + CASE WHEN g.kind = 'kernel' AND g.occupancy_pct >= 0 THEN 1::BIGINT << 20 ELSE 0 END
+            + CASE WHEN g.kind = 'kernel' AND lib.estimated_occupancy_pct(g.occupancy_pct, g.shared_memory_bytes) IS NOT NULL THEN 1::BIGINT << 20 ELSE 0 END
             + CASE WHEN t.uses_tensor_cores THEN 1::BIGINT << 30 ELSE 0 END
             + CASE WHEN g.kind = 'kernel' AND t.uses_tensor_cores IS NULL THEN 1::BIGINT << 40 ELSE 0 END AS unit,
             -- Values are in millionths: running sums of integers below 2^53 are exact.
             CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN round(1000000 * g.blocks_per_sm) ELSE 0 END AS blocks,
-            CASE WHEN g.kind = 'kernel' AND g.occupancy_pct >= 0 THEN round(1000000 * g.occupancy_pct) ELSE 0 END AS occupancy,
+            CASE WHEN g.kind = 'kernel' THEN coalesce(round(1000000 * lib.estimated_occupancy_pct(g.occupancy_pct, g.shared_memory_bytes)), 0) ELSE 0 END AS occupancy,
             CASE WHEN g.kind = 'kernel' THEN 0 ELSE 1 END AS copies
         FROM gpu_ops AS g
         LEFT JOIN tensor AS t ON t.name = g.name AND g.kind = 'kernel'

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO kernel_counters_v1(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   device        BIGINT          Device of the kernel and of the samples.
---   short_name    VARCHAR         Name without template arguments, parameters and return type.
+--   short_name    VARCHAR         Name without template arguments, parameters and return type; several kernels with the same name also show the arguments in which they differ.
 --   name          VARCHAR         Kernel name.
 --   event_id      BIGINT          event_id of the kernel in gpu_ops; NULL without by_launch.
 --   counter       VARCHAR         Name of the counter.
@@ -153,10 +153,7 @@ WITH
         SELECT DISTINCT t.lane.name AS name FROM totals AS t
     ),
     short AS (
-        SELECT
-            n.name,
-            CASE WHEN starts_with(n.name, '_Z') THEN lib.demangled_name(n.name) ELSE replace(n.short_name, '::::', '::') END AS short_name
-        FROM lib.short_names('kernel_names') AS n
+        SELECT n.* FROM lib.distinct_short_names('kernel_names') AS n
     )
 SELECT
     k.run,

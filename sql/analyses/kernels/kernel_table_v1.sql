@@ -2,7 +2,7 @@
 --
 -- by_operator, by_grid, by_block, by_registers and by_shared_memory split a kernel into one row per launching operator
 -- or launch configuration. Mean blocks and occupancy are weighted by duration, over the launches for which they are
--- recorded (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table
+-- known (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table
 -- tensor_core_kernels). Communication kernels are included; copies and memsets are not. The source columns are filled
 -- for kernels that torch.compile or AOTInductor generated, if the trace or Inductor's files next to it contain the
 -- sources.
@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 -- Columns:
 --   run                         VARCHAR         Run name.
 --   rank                        INTEGER         Rank of the process.
---   short_name                  VARCHAR         Name without template arguments, parameters and return type.
+--   short_name                  VARCHAR         Name without template arguments, parameters and return type; several kernels with the same name also show the arguments in which they differ.
 --   name                        VARCHAR         Kernel name.
 --   class                       VARCHAR         computation or communication; memory for copies implemented as kernels.
 --   op_name                     VARCHAR         Innermost operator that encloses the launch, [graph replay] or [no operator]; NULL without by_operator.
@@ -54,8 +54,8 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   std_ns                      DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
 --   kernel_pct                  DOUBLE [%]      Share of the rank's total kernel duration; NULL if the total is 0.
 --   blocks_per_sm_count         DOUBLE [count]  Mean blocks per multiprocessor; NULL if not recorded.
---   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy, as a share of the warps that fit; NULL if not recorded.
---   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is recorded; NULL if sum_ns is 0.
+--   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy, as a share of the warps that fit; recorded as an integer, so 0 means below 0.5 %. NULL if not recorded, or if the recorded 0 is no estimate: Kineto has none for kernels with more than 48 KiB of shared memory per block.
+--   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is known; NULL if sum_ns is 0.
 --   under_1us_count             BIGINT [count]  Launches shorter than 1 us. The six histogram counts sum to kernel_count.
 --   from_1us_count              BIGINT [count]  Launches of at least 1 us and less than 10 us.
 --   from_10us_count             BIGINT [count]  Launches of at least 10 us and less than 100 us.
@@ -70,7 +70,8 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 WITH
     kernels AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.event_id, g.name, g.class, g.op_id, g.dur, g.blocks_per_sm, g.occupancy_pct,
+            g.run, g.rank, g.event_id, g.name, g.class, g.op_id, g.dur, g.blocks_per_sm,
+            lib.estimated_occupancy_pct(g.occupancy_pct, g.shared_memory_bytes) AS occupancy_pct,
             CASE WHEN by_grid AND g.grid_x IS NOT NULL THEN format('[{}, {}, {}]', g.grid_x, g.grid_y, g.grid_z) END AS grid,
             CASE WHEN by_block AND g.block_x IS NOT NULL THEN format('[{}, {}, {}]', g.block_x, g.block_y, g.block_z) END AS block,
             CASE WHEN by_registers THEN g.registers_per_thread END AS registers_per_thread,
@@ -110,11 +111,7 @@ WITH
         GROUP BY ALL
     ),
     short AS (
-        SELECT
-            n.name,
-            -- Short names omit (anonymous namespace), which leaves two consecutive ::.
-            CASE WHEN starts_with(n.name, '_Z') THEN lib.demangled_name(n.name) ELSE replace(n.short_name, '::::', '::') END AS short_name
-        FROM lib.short_names('kernels') AS n
+        SELECT n.* FROM lib.distinct_short_names('kernels') AS n
     ),
     tensor AS (
         SELECT t.* FROM lib.tensor_core_names('kernels') AS t

@@ -11,7 +11,7 @@
 -- a gap still counts as a cause.
 --
 -- Title: Why GPUs are idle
--- Shown: rank, idle_ns, step_pct, cause, name, gap_count, longest_ns, next_analysis, message
+-- Shown: rank, idle_ns, step_pct, cause, name, relation, call, gap_count, longest_ns, next_analysis, message
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin "Other", by host activity

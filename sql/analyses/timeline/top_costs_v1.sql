@@ -9,7 +9,7 @@
 -- of zero have no row.
 --
 -- Title: What costs the most
--- Shown: cost_ns, cost_pct, subject, message, next_analysis, cost, worst_rank, position
+-- Shown: cost_ns, cost_pct, cost, short_name, message, next_analysis, worst_rank, position
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the first question about any trace
@@ -31,6 +31,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   position        BIGINT [1]      Position by cost in the run; 1 is the highest.
 --   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
+--   short_name      VARCHAR         Name without template arguments, parameters and return type; several kernels of the result with the same name also show the arguments in which they differ.
 --   cost_ns         BIGINT [ns]     Cost on all ranks.
 --   cost_pct        DOUBLE [%]      cost_ns as a share of the run's recorded step time; for the cost unrecorded, of all step time.
 --   event_count     BIGINT [count]  Number of gaps, or of launches of the kernel; NULL for other costs.
@@ -73,7 +74,7 @@ WITH
         WHERE g.class = 'computation'
         GROUP BY ALL
     ),
-    names AS (
+    names AS MATERIALIZED (
         SELECT k.run, k.name, sum(k.ns) AS total
         FROM kernels AS k
         GROUP BY k.run, k.name
@@ -82,6 +83,9 @@ WITH
         SELECT n.run, n.name
         FROM names AS n
         QUALIFY num_kernels IS NULL OR row_number() OVER (PARTITION BY n.run ORDER BY n.total DESC, n.name) <= num_kernels
+    ),
+    short AS (
+        SELECT n.* FROM lib.distinct_short_names('names') AS n
     ),
     costs AS (
         SELECT t.run, t.rank, 'exposed_transfer' AS cost, NULL::VARCHAR AS subject, t.transfer AS ns, NULL::BIGINT AS events FROM times AS t
@@ -159,6 +163,7 @@ SELECT
     row_number() OVER (PARTITION BY t.run ORDER BY t.ns DESC, t.cost, t.subject) AS position,
     t.cost,
     t.subject,
+    n.short_name,
     t.ns AS cost_ns,
     100::DOUBLE * t.ns / CASE t.cost WHEN 'unrecorded' THEN s.step_ns ELSE s.recorded_ns END AS cost_pct,
     t.events AS event_count,
@@ -176,5 +181,6 @@ SELECT
     END AS next_analysis
 FROM described AS t
 JOIN run_spans AS s ON s.run = t.run
+LEFT JOIN short AS n ON n.name = t.subject
 LEFT JOIN messages AS m ON m.code = t.message.code
 ORDER BY t.run, position

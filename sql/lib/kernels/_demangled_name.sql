@@ -5,7 +5,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.demangled_name(
+CREATE OR REPLACE MACRO lib._demangled_name(
     -- Name of an operation.
     mangled
 ) AS
