@@ -29,7 +29,7 @@ from tests.drawn_marks import charts_in, picture_marks, size_of_png
 from tests.report_pages import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from hta_sql.store.query.trace_store import TraceStore
 
@@ -322,7 +322,7 @@ def test_times_have_three_digits_of_which_zeros_are_some() -> None:
 
 def test_a_what_if_chart_states_the_bound_of_each_saving() -> None:
     """Labels say at least, at most or about; a lower bound of 0 % is not a saving of 0 %."""
-    row = {"replayed_step_ns": 40_000_000, "replayed_ns": 40_000_000}
+    row: dict[Hashable, Any] = {"replayed_step_ns": 40_000_000, "replayed_ns": 40_000_000}
     labels = {
         (bound, saved): saving_label({**row, "bound": bound, "saved_pct": saved})
         for bound, saved in [("lower", 0.0), ("lower", 5.0), ("upper", 5.0), ("estimate", 5.0)]

@@ -147,15 +147,15 @@ WITH
             t.*,
             CASE
                 WHEN t.reason_code = 'stragglers.waits_uncertain' THEN lib.message('stragglers.waits_uncertain', NULL)
-                WHEN t.reason_code = 'stragglers.few_blocks' THEN lib.message('stragglers.few_blocks', {'odds_pct': round(100 * t.odds, 2), 'block_count': t.step_count})
-                WHEN t.reason_code = 'stragglers.few_data' THEN lib.message(
+                WHEN t.reason_code = 'few_blocks' THEN lib.message('stragglers.few_blocks', {'odds_pct': round(100 * t.odds, 2), 'block_count': t.step_count})
+                WHEN t.reason_code = 'few_data' THEN lib.message(
                     'stragglers.few_data',
                     {
                         'odds_pct': round(100 * t.odds, 2), 'limit_pct': round(100 * t.odds_limit, 2), 'rank_count': t.peer_count + 1,
                         'block_count': t.step_count, 'block_ns': t.window_ns / t.step_count
                     }
                 )
-                WHEN t.reason_code = 'stragglers.some_blocks' THEN lib.message(
+                WHEN t.reason_code = 'some_blocks' THEN lib.message(
                     'stragglers.some_blocks', {'late_block_count': t.late_step_count, 'block_count': t.step_count, 'block_ns': t.window_ns / t.step_count}
                 )
                 WHEN t.verdict = 'none' AND t.missing_count > 0

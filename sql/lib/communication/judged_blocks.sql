@@ -287,7 +287,7 @@ WITH
         SELECT
             c.*,
             -- Chance produces a late item in 6 of 1,000 jobs. With only two blocks, an item can at most be suspected.
-            CASE WHEN c.n > 2 THEN 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END END AS late_limit
+            CASE WHEN c.n > 2 THEN (0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END)::DOUBLE END AS late_limit
         FROM _combined AS c
     ),
     _levels AS (

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib.late_ranks(
 --   odds             DOUBLE [1]      Probability that any rank of the run is as late as this one by chance.
 --   odds_limit       DOUBLE [1]      Maximum odds of a straggler in this many blocks; NULL with fewer than three blocks.
 --   trusted_share    DOUBLE [1]      Share of the rank's collectives whose end times agree.
---   reason_code      VARCHAR         Code of the reason for a suspected, intermittent or unknown verdict, in the table messages.
+--   reason_code      VARCHAR         Reason for a suspected, intermittent or unknown verdict: a code of the table messages, few_blocks, few_data or some_blocks.
 WITH
     _blocks AS MATERIALIZED (
         SELECT b.* FROM query_table(blocks) AS b
@@ -185,8 +185,8 @@ SELECT
     CASE
         WHEN v.verdict = 'unknown' THEN v.reason_code
         WHEN v.verdict = 'suspected' AND v.is_mistrusted THEN 'stragglers.waits_uncertain'
-        WHEN v.verdict = 'suspected' AND v.block_count < 3 THEN 'stragglers.few_blocks'
-        WHEN v.verdict = 'suspected' AND v.p > v.late_limit THEN 'stragglers.few_data'
-        WHEN v.verdict IN ('suspected', 'intermittent') THEN 'stragglers.some_blocks'
+        WHEN v.verdict = 'suspected' AND v.block_count < 3 THEN 'few_blocks'
+        WHEN v.verdict = 'suspected' AND v.p > v.late_limit THEN 'few_data'
+        WHEN v.verdict IN ('suspected', 'intermittent') THEN 'some_blocks'
     END AS reason_code
 FROM _verdicts AS v
