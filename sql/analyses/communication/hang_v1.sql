@@ -202,7 +202,6 @@ WITH RECURSIVE
         LEFT JOIN lasts AS l ON l.run = j.run AND l.rank = j.culprit_list[1]
         LEFT JOIN stacks_told AS t ON t.run = l.run AND t.rank = l.rank AND t.stack_id = l.stack_id
         LEFT JOIN parts AS d ON d.run = j.run AND d.item_key = j.item_key AND d.rank = j.different[1]
-        WHERE ranks IS NULL OR list_has_any(j.member_list, ranks)
     ),
     told AS (
         SELECT
@@ -293,13 +292,18 @@ WITH RECURSIVE
                 CASE WHEN t.circle_key IS NULL AND t.culprit_list IS NULL THEN coalesce(t.undumped[1]::VARCHAR, t.item_key) END
             ) AS cause_place
         FROM told AS t
+    ),
+    numbered AS (
+        SELECT
+            p.*, CASE WHEN p.is_root THEN dense_rank() OVER (PARTITION BY p.run, p.is_root ORDER BY p.cause_place) END AS cause_id
+        FROM placed AS p
     )
 SELECT
     d.run,
     d.channel,
     d.pg_name,
     d.is_root,
-    CASE WHEN d.is_root THEN dense_rank() OVER (PARTITION BY d.run, d.is_root ORDER BY d.cause_place) END AS cause_id,
+    d.cause_id,
     d.kind,
     d.collective_seq_id,
     d.op_text AS op,
@@ -321,6 +325,7 @@ SELECT
     d.mismatch_id,
     d.message.code AS message_code,
     lib.message_text(t.message, d.message.fields) AS message
-FROM placed AS d
+FROM numbered AS d
 LEFT JOIN messages AS t ON t.code = d.message.code
+WHERE ranks IS NULL OR list_has_any(d.member_list, ranks)
 ORDER BY d.run, d.place
