@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +22,8 @@ _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
 """One month: a larger number of nanoseconds is a timestamp, and is not scaled [ns]."""
 _TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
+_FRAME = re.compile(r"((?:[A-Za-z]:)?[^:()<>]+\.\w+)(:\d+|\(\d+\):)( .+)")
+"""Stack frame: path, line and function, as in ``a/train.py:47 in step`` or ``train.py(47): step``."""
 
 
 def rank_spans(ranks: Iterable[int], separator: str = ", ") -> str:
@@ -107,8 +110,15 @@ def _escaped(character: str) -> str:
 
 
 def cut_column(texts: list[str], width: int) -> list[str]:
-    """Truncate strings in the middle, or around their differences if they would look the same."""
-    shortened: dict[str, str] = {}
+    """Truncate strings in the middle, or around their differences if they would look the same.
+
+    A stack frame keeps the end of its path and its line.
+    """
+    frames: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        if short := cut_frame(text, width):
+            frames.setdefault(short, []).append(text)
+    shortened = {same[0]: short for short, same in frames.items() if len(same) == 1}
     for tail_share in _TAIL_SHARES:
         candidates: dict[str, list[str]] = {}
         for text in dict.fromkeys(texts):
@@ -125,6 +135,25 @@ def cut_column(texts: list[str], width: int) -> list[str]:
             shortened[text] = short
             taken.add(short)
     return [shortened.get(text) or cut_middle(text, width) for text in texts]
+
+
+def cut_frame(text: str, width: int) -> str:
+    """Truncate a stack frame: the start of its path first, then the end of its function.
+
+    The result is empty if the text is not a stack frame, or the file and line do not fit.
+    """
+    frame = _FRAME.fullmatch(text)
+    if not frame or not text.isascii():
+        return ""
+    if len(text) <= width:
+        return text
+    path, line, function = frame.groups()
+    file = path.rpartition("/")[2]
+    room = width - len(CUT + line + function)
+    if room >= len(file):
+        return CUT + path[-room:] + line + function
+    whole = file + line + function
+    return whole[: width - 1] + CUT if width > len(file + line) else ""
 
 
 def _around_differences(texts: list[str], width: int) -> dict[str, str]:

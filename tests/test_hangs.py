@@ -241,3 +241,17 @@ def test_half_a_dump_is_read_as_far_as_it_is_whole(
     assert findings["damaged_artifact"] == f"{reason}."
     assert "lost_spans" not in findings
     assert "nccl_trace_rank_2' is damaged: it is cut off at byte" in caplog.text
+
+
+def test_two_ranks_that_end_early_are_two_causes_whichever_ranks_are_shown(tmp_path: Path) -> None:
+    """Causes are numbered by the rank that blocks, before groups are selected by rank."""
+    job = training(8, 4, 3)
+    del job.programs[1][5:]
+    del job.programs[6][5:]
+    write_pickles(job, tmp_path / "dumps")
+    with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
+        rows = store.run("hang").records()
+        of_six = store.run("hang", ranks=[6]).records()
+    numbers = {row["culprit_ranks"]: row["cause_id"] for row in roots(rows)}
+    assert numbers == {"1": 1, "6": 2}
+    assert of_six == [row for row in rows if row in of_six]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,7 @@ import click
 
 from hta_sql.cli.options import Output, audience_option, runs_option
 from hta_sql.cli.reading import opened_or_read
-from hta_sql.cli.selection import store_argument
+from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
 from hta_sql.text import counted, rank_spans
 
@@ -65,7 +67,7 @@ def doctor(
 
             send(result, Output("json"))
         else:
-            _print_text(store, findings, runs)
+            _print_text(store, traces, findings, runs)
     failing = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     if any(finding["severity"] in failing for finding in findings):
         ctx.exit(1)
@@ -102,11 +104,14 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
     )
 
 
-def _print_text(store: TraceStore, findings: list[dict[str, Any]], runs: list[str] | None) -> None:
+def _print_text(
+    store: TraceStore, traces: str, findings: list[dict[str, Any]], runs: list[str] | None
+) -> None:
     from hta_sql.text import printable  # noqa: PLC0415
 
     match = store.run("collective_match", runs=runs).arrow().to_pylist()
     health = store.run("rank_health", runs=runs)
+    several = len(store.runs()) > 1
     columns = dict(zip(health.columns, zip(*health.rows(), strict=True), strict=True))
     for run, rows in groupby(enumerate(columns.get("run", ())), key=lambda item: item[1]):
         at = [index for index, _ in rows]
@@ -120,8 +125,9 @@ def _print_text(store: TraceStore, findings: list[dict[str, Any]], runs: list[st
         own = [finding for finding in findings if finding["run"] == run]
         if not own:
             click.echo("  nothing to report")
+        name = shlex.quote(label(traces, [run] if several else None))
         for _, group in groupby(own, key=lambda f: (f["severity"], f["finding"])):
-            _print_finding(list(group), printable)
+            _print_finding(list(group), name, printable)
 
 
 def _match_of(groups: list[dict[str, Any]]) -> str:
@@ -138,10 +144,11 @@ def _match_of(groups: list[dict[str, Any]]) -> str:
     return text
 
 
-def _print_finding(same: list[dict[str, Any]], printable: Callable[[str], str]) -> None:
+def _print_finding(same: list[dict[str, Any]], store: str, printable: Callable[[str], str]) -> None:
     first = same[0]
     ranks = [f["rank"] for f in same if f["rank"] is not None]
     where = f" (rank{'s' if len(ranks) > 1 else ''} {rank_spans(ranks)})" if ranks else ""
     click.echo(f"  {first['severity']:<8} {first['finding']}{where}: {printable(first['message'])}")
     click.echo(f"           limits: {first['limits']}")
-    click.echo(f"           remedy: {first['remedy']}")
+    remedy = re.sub(r"\bSTORE\b", lambda _: store, first["remedy"])
+    click.echo(f"           remedy: {remedy}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -99,12 +98,17 @@ def hang(
         if format_name == "json":
             send(result, Output("json"))
         else:
-            _print(rows, dumps, shlex.quote(label(traces, runs)))
+            several = len(dumps) > 1
+            labels = {
+                run: shlex.quote(label(traces, [run] if several or runs else None)) for run in dumps
+            }
+            _print(rows, dumps, labels, _folders(store, dumps) if several else {})
             _print_damaged(store, dumps)
             if rows:
-                _print_map(rows, store.run("hang_grid", runs=runs, ranks=ranks).records())
+                cells = store.run("hang_grid", runs=runs, ranks=ranks).records()
+                _print_map(rows, cells, labels)
                 click.echo()
-                send(result, Output(columns=TABLE))
+                send(result, Output(columns=("run", *TABLE) if several else TABLE))
     if not rows:
         for failure in failures:
             raise failure
@@ -114,12 +118,13 @@ def hang(
     ctx.exit(HANGS)
 
 
-def _print_map(rows: list[Row], cells: list[Row]) -> None:
+def _print_map(rows: list[Row], cells: list[Row], labels: dict[str, str]) -> None:
     """Print a line for each rank of the first stuck groups, with its state at each collective.
 
     Args:
         rows: Rows of ``hang``, with the cause first.
         cells: Rows of ``hang_grid``.
+        labels: Run ─▶ ``STORE`` or ``STORE:RUN``; with several runs, each map names its run.
     """
     groups: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for cell in cells:
@@ -130,7 +135,7 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
         dict.fromkeys(key for row in rows if (key := (row["run"], row["channel"])) in groups)
     )
     for key in keys[:MAPS]:
-        channel, lines = key[1], groups[key]
+        channel, lines = ": ".join(key if len(labels) > 1 else key[1:]), groups[key]
         last = max(cell["collective_seq_id"] for cell in next(iter(lines.values())))
         width = len(str(max(lines)))
         click.echo(f"\n{printable(channel)}, up to collective {last}:")
@@ -145,7 +150,9 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
             for marks, ranks in alike.items():
                 click.echo(f"  {marks}  {counted(len(ranks), 'rank')}: {rank_spans(ranks)}")
     if len(keys) > MAPS:
-        click.echo(f"\n{counted(len(keys) - MAPS, 'more group')} in the analysis hang_grid.")
+        click.echo(f"\n{counted(len(keys) - MAPS, 'more group')}:")
+        for run in dict.fromkeys(run for run, _ in keys[MAPS:]):
+            click.echo(f"  hta-sql run {labels[run]} hang_grid")
     click.echo("\n" + ", ".join(f"{mark} {state}" for state, mark in MARKS.items() if mark.strip()))
 
 
@@ -176,21 +183,70 @@ def _print_damaged(store: TraceStore, runs: Iterable[str]) -> None:
             click.echo(f"\n{printable(run)} rank {rank}: damaged {printable(reason)}.")
 
 
-def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:
+def _folders(store: TraceStore, runs: Iterable[str]) -> dict[str, str]:
+    """Return the folder of each run that has another name than its folder.
+
+    Folders are relative to the folder that all of them are in. The result is empty if runs share a
+    folder.
+    """
+    from hta_sql.ingestion.captures import distinct_names  # noqa: PLC0415
+
+    sources = store.sql("SELECT run, source FROM ranks ORDER BY ALL").rows()
+    named = distinct_names([source for _, source in sources])
+    found: dict[str, set[str]] = {}
+    for (run, _), name in zip(sources, named, strict=True):
+        if run in runs:
+            found.setdefault(run, set()).add(name.rpartition("/")[0])
+    folders = {run: min(of) for run, of in found.items()}
+    if len(set().union(*found.values())) < len(found) or max(map(len, found.values())) > 1:
+        return {}
+    return {run: folder for run, folder in folders.items() if folder and folder != run}
+
+
+def _print(
+    rows: list[Row], dumps: dict[str, list[int]], labels: dict[str, str], folders: dict[str, str]
+) -> None:
+    """Print the verdict on each run: its causes, then the groups that follow.
+
+    Args:
+        rows: Rows of ``hang``.
+        dumps: Run ─▶ ranks with a dump.
+        labels: Run ─▶ ``STORE`` or ``STORE:RUN``, for commands.
+        folders: Run ─▶ folder of its dumps, for runs whose name does not state it.
+    """
     by_run = {run: list(of) for run, of in groupby(rows, key=lambda row: row["run"])}
-    for run, ranks in dumps.items():
+    for at, (run, ranks) in enumerate(dumps.items()):
         stuck = by_run.get(run, [])
-        head = f"{printable(run)}: {counted(len(ranks), 'dump')} (ranks {rank_spans(ranks)})"
+        folder = f" (folder {printable(folders[run])})" if run in folders else ""
+        head = (
+            f"{printable(run)}{folder}: {counted(len(ranks), 'dump')} (ranks {rank_spans(ranks)})"
+        )
+        if at:
+            click.echo()
         if not stuck:
             click.echo(f"{head}: nothing hangs. Every operation that a rank entered has finished.")
             continue
-        roots = Counter(row["is_root"] for row in stuck)
-        click.echo(
-            f"{head}: {counted(len(stuck), 'group')} stuck, "
-            f"{roots[True]} with the cause, {roots[False]} that only {'waits' if roots[False] == 1 else 'wait'}"
-        )
+        click.echo(f"{head}: {_summary(stuck)}")
         for number, row in enumerate(stuck[:SHOWN], 1):
-            message = row["message"].replace("run STORE", f"run {store}")
-            click.echo(wrapped(f"\n{number}. {printable(message)}"))
+            message = row["message"].replace("run STORE", f"run {labels[run]}")
+            click.echo(wrapped(f"\n{number}. {_same_cause(stuck, row)}{printable(message)}"))
         if len(stuck) > SHOWN:
-            click.echo(f"\n{len(stuck) - SHOWN} more: hta-sql run {store} hang")
+            click.echo(f"\n{len(stuck) - SHOWN} more: hta-sql run {labels[run]} hang")
+
+
+def _summary(stuck: list[Row]) -> str:
+    """Return the number of stuck groups of a run, of independent causes, and of consequences."""
+    causes = len({row["cause_id"] for row in stuck if row["is_root"]})
+    followers = sum(not row["is_root"] for row in stuck)
+    waits = "waits" if followers == 1 else "wait"
+    follow = f", {counted(followers, 'group')} that only {waits}" if followers else ""
+    return f"{counted(len(stuck), 'group')} stuck, {counted(causes, 'cause')}{follow}"
+
+
+def _same_cause(stuck: list[Row], row: Row) -> str:
+    """Return ``Same cause as N:`` unless the row is the first of its cause."""
+    causes = [row["cause_id"] for row in stuck]
+    first = stuck[causes.index(row["cause_id"])]
+    if not row["is_root"] or first is row:
+        return ""
+    return f"Same cause as {stuck.index(first) + 1}: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -86,10 +87,7 @@ def open_to_query(
                     opened_or_read(str(path), analyses, memory_limit)
                 )
             if is_new:
-                note(
-                    f"note: {path} was ingested temporarily; to store it permanently: hta-sql "
-                    f"ingest {path}"
-                )
+                note(f"note: {path} was ingested temporarily; {_ingest_command(path)}")
         else:
             store = opened.enter_context(
                 hta_sql.TraceStore(
@@ -99,6 +97,16 @@ def open_to_query(
             opened.enter_context(_reporting(store))
         with logged(verbose=False):
             yield store
+
+
+def _ingest_command(path: Path) -> str:
+    """Return the command that stores traces permanently, and the location of that store."""
+    from hta_sql.store.disk.run_names import default_run_name  # noqa: PLC0415
+
+    command = f"hta-sql ingest {shlex.quote(str(path))}"
+    if path.is_dir():
+        return f"to store it permanently in {path / STORE_NAME}: {command}"
+    return f"to store it permanently: {command} -o {default_run_name(str(path))}.store"
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hta_sql.authoring.golden_messages import render
+from tests.hang_jobs import training, write_pickles
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ def traces_in(folder: Path) -> Path:
         trace = {"distributedInfo": {"rank": rank}, "traceEvents": events}
         (folder / f"{rank}.json").write_text(json.dumps(trace))
     return folder
+
+
+@pytest.mark.slow
+def test_a_remedy_of_a_dump_can_be_pasted(cli: Cli, tmp_path: Path) -> None:
+    """Commands in remedies name the store, and the run if there are several."""
+    dumps, store = write_pickles(training(2, 2, 1), tmp_path / "two dumps"), tmp_path / "job.store"
+    assert f"remedy: hta-sql hang '{dumps}'\n" in cli("doctor", dumps).out
+    for run in ("day", "night"):
+        assert cli("ingest", dumps, "--run", run, "-o", store).code == 0
+    assert f"remedy: hta-sql hang {store}:night\n" in cli("doctor", store).out
 
 
 @pytest.mark.slow

@@ -98,9 +98,58 @@ def test_lines_of_the_map_are_in_the_order_of_ranks(capsys: pytest.CaptureFixtur
     """The map is sorted by rank, and rows that name a culprit come first."""
     assert main(["hang", str(RECORDED / "never_entered_group")]) == 4
     out = capsys.readouterr().out
-    assert out.index("1. Rank 3 never entered") < out.index("2. All known ranks of group tp (2)")
+    assert out.index("1. Rank 3 never entered") < out.index("2. Probably follows from")
     ranks = [line.split()[1] for line in out.splitlines() if line.startswith("  rank ")]
     assert ranks == ["0", "1", "2", "3", "2"]
+
+
+def test_a_hang_that_another_rank_explains_is_no_cause_and_does_not_blame_the_network(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Rank 3 never entered a group whose ranks gloo does not state, so that group looks complete."""
+    assert main(["hang", str(RECORDED / "never_entered_group")]) == 4
+    out = capsys.readouterr().out
+    assert "2 groups stuck, 1 cause, 1 group that only waits\n" in out
+    assert (
+        "2. Probably follows from the hang of default_pg (0): no dump states the ranks of group "
+        "tp (2), and rank 3 may be missing in it as well."
+    ) in out
+    assert "look at the network" not in out
+
+
+def test_groups_that_one_rank_blocks_are_one_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rank 1 ends early and blocks two groups: the summary counts one cause."""
+    job = training(4, 2, 3)
+    del job.programs[1][4:]
+    assert main(["hang", str(write_pickles(job, tmp_path / "dumps"))]) == 4
+    out = capsys.readouterr().out
+    assert "3 groups stuck, 1 cause, 1 group that only waits" in out
+    assert "\n2. Same cause as 1: Rank 1 never entered" in out
+
+
+def test_with_several_incidents_each_verdict_map_row_and_command_names_its_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Folders of dumps become runs, and the output maps each run to its folder."""
+    job = training(4, 2, 3)
+    del job.programs[1][4:]
+    night = write_pickles(job, tmp_path / "jobs" / "night")
+    write_pickles(training(2, 2, 2), tmp_path / "jobs" / "day")
+    other = training(4, 2, 3)
+    del other.programs[2][4:]
+    write_pickles(other, night.parent / "noon")
+    assert main(["hang", str(night.parent)]) == 4
+    out = capsys.readouterr().out
+    assert "jobs (folder day): 2 dumps (ranks 0-1): nothing hangs." in out
+    assert "jobs-capture2 (folder night): 4 dumps (ranks 0-3): 3 groups stuck" in out
+    assert f"hta-sql run {night.parent}:jobs-capture2 collective_history --ranks 1" in out
+    assert f"hta-sql run {night.parent}:jobs-capture3 collective_history --ranks 2" in out
+    assert "\njobs-capture2: tp (tp0), up to collective 3:" in out
+    assert f"\n  hta-sql run {night.parent}:jobs-capture3 hang_grid\n" in out
+    rows = [line for line in out.splitlines() if line.startswith("jobs-capture3  ")]
+    assert len(rows) == 3
 
 
 def test_a_limit_of_memory_holds_and_progress_is_shown_on_a_terminal(

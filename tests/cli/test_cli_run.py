@@ -127,7 +127,7 @@ def test_memory_has_a_limit(cli: Cli, store: Path, command: tuple[str, ...]) -> 
 
 @pytest.mark.slow
 def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_path: Path) -> None:
-    """Traces are ingested temporarily, and a note explains how to store them permanently."""
+    """Traces are ingested temporarily, and a note explains how and where to store them permanently."""
     folder = tmp_path / "job"
     shutil.copytree(traces, folder, ignore=shutil.ignore_patterns("*.store", ".hta_sql"))
     call = ("gpu_kernels_by_name", "--format", "csv")
@@ -135,8 +135,13 @@ def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_pat
     assert done.out == cli("run", store, *call).out
     assert (
         done.err
-        == f"note: {folder} was ingested temporarily; to store it permanently: hta-sql ingest {folder}\n"
+        == f"note: {folder} was ingested temporarily; to store it permanently in {folder / '.hta_sql'}: "
+        f"hta-sql ingest {folder}\n"
     )
+    file = folder / "rank0.json"
+    shutil.copy(next(path for path in folder.iterdir() if path.is_file()), file)
+    assert f": hta-sql ingest {file} -o rank0.store\n" in cli("run", file, *call).err
+    file.unlink()
     before = sorted(folder.rglob("*"))
     page = tmp_path / "report.html"
     assert cli("report", folder, "-o", page).code == 0

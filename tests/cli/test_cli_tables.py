@@ -185,4 +185,15 @@ def test_cut_names_stay_different() -> None:
     assert [text[0] for text in cut[2:5]] == ["v", "v", "v"]
     assert all(f"{width}ul" in text for width, text in zip((2, 5, 7), cut[2:], strict=False))
     assert cut_column(["漢字" * 10], 9) == ["漢字…漢字"]
+
+
+def test_a_truncated_stack_frame_keeps_its_file_and_line() -> None:
+    """The start of the path is dropped first, then the end of the function."""
+    frame = "/job/packages/model/train.py:47 in sum_activations"
+    assert cut_column([frame], 60) == [frame]
+    assert cut_column([frame], 40) == ["…es/model/train.py:47 in sum_activations"]
+    assert cut_column([frame], 28) == ["train.py:47 in sum_activati…"]
+    assert cut_column(["torch/nn/module.py(15): _call"], 21) == ["…module.py(15): _call"]
+    same = ["/a/train.py:47 in long_function", "/b/train.py:47 in long_function"]
+    assert len(set(cut_column(same, 28))) == 2
     assert rank_spans([3, 0, 1, 7], ",") == "0-1,3,7"

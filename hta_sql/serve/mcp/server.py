@@ -171,7 +171,7 @@ class Tools:
     def hang(self, runs: list[str] | None = None, store: str | None = None) -> Answer:
         """Find stuck collectives and the ranks that block them, from Flight Recorder dumps.
 
-        One row per stuck process group; rows with is_root are the cause, the others wait for it.
+        One row per stuck process group; rows with is_root have the cause, the others follow.
         """
         return self._of(store).ask("hang", parameters={"runs": runs} if runs else {})
 

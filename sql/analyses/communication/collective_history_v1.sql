@@ -4,7 +4,7 @@
 -- reports the operations that a rank entered but did not finish.
 --
 -- Title: Last operations of each rank
--- Shown: rank, channel, collective_seq_id, op, state, frame, created_at, is_finished
+-- Shown: rank, channel, collective_seq_id, op, state, frame, created_at
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a dump has no steps
@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO collective_history_v1(
 --   collective_seq_id  BIGINT       Number of the collective in the group; NULL for sends and receives.
 --   op                 VARCHAR      Operation with shape and type.
 --   is_p2p             BOOLEAN      Whether the operation is a send or a receive.
---   state              VARCHAR      scheduled, started or completed, as far as the recorder knows.
+--   state              VARCHAR      completed if the operation ended; otherwise, scheduled or started. For gloo, never started.
 --   is_finished        BOOLEAN      Whether the operation ended.
 --   created_ns         BIGINT [ns]  Unix time when the host enqueued the operation.
 --   created_at         VARCHAR      created_ns as a string, UTC.
@@ -49,7 +49,7 @@ SELECT
     CASE WHEN NOT o.is_p2p THEN o.collective_seq_id END AS collective_seq_id,
     o.op_text AS op,
     o.is_p2p,
-    o.state,
+    CASE WHEN o.is_finished THEN 'completed' ELSE o.state END AS state,
     o.is_finished,
     o.created_ns,
     strftime(make_timestamp(o.created_ns // 1000), '%Y-%m-%d %H:%M:%S.%f') AS created_at,

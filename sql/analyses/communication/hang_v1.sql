@@ -3,8 +3,10 @@
 -- A group is stuck at the first collective that a rank entered but did not finish. A rank blocks this collective if it
 -- never entered the collective, entered a different operation or size, or did not start it on its device. If every
 -- blocking rank only waits in a different stuck group, the hang follows from the hang of that group, and is_root is
--- false. Groups that wait for each other are all roots. A rank without a dump may be the cause, but gets no verdict. A
--- dump that was written while a healthy job ran shows the operations in flight as unfinished.
+-- false. Groups that wait for each other are all roots. If no dump states the ranks of a group, and a rank that blocks
+-- another group has no operation in it, the hang of the group probably follows from that rank, and is_root is false. A
+-- rank without a dump may be the cause, but gets no verdict. A dump that was written while a healthy job ran shows the
+-- operations in flight as unfinished.
 --
 -- Title: What hangs, and which rank holds it up
 -- Shown: channel, is_root, kind, missing_ranks, op, waiting_ranks, message
@@ -24,7 +26,8 @@ CREATE OR REPLACE MACRO hang_v1(
 --   run                VARCHAR       Run name.
 --   channel            VARCHAR       Description and name of the group; for a send or receive, followed by the pair of ranks.
 --   pg_name            VARCHAR       Process group name.
---   is_root            BOOLEAN       Whether the cause is in this group; otherwise, the group waits for a rank that waits in a different group.
+--   is_root            BOOLEAN       Whether the cause is in this group; otherwise, the hang follows, or probably follows, from that of a different group.
+--   cause_id           BIGINT        Number of the independent cause in its run; rows with the same number name the same rank or wait for each other. NULL unless is_root.
 --   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
 --   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
 --   op                 VARCHAR       Operation that most waiting ranks entered, with shape and type.
@@ -36,7 +39,7 @@ CREATE OR REPLACE MACRO hang_v1(
 --   finished_ranks     VARCHAR       Ranks that finished the operation.
 --   undumped_ranks     VARCHAR       Ranks of the group without a dump.
 --   culprit_ranks      VARCHAR       Ranks that block the others and do not wait in a different group themselves; in a deadlock, all ranks that block others.
---   waits_for          VARCHAR       Groups that this group waits for, if its hang follows from their hang or is part of a deadlock.
+--   waits_for          VARCHAR       Groups from whose hang this one follows, or probably follows; in a deadlock, the other groups of it.
 --   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered the operation.
 --   since              VARCHAR       since_ns as a string, UTC.
 --   frame              VARCHAR       Line of the user's program at which the lowest-numbered waiting rank entered the operation; NULL without stacks.
@@ -89,7 +92,10 @@ WITH RECURSIVE
         JOIN edges AS e ON e.run = r.run AND e.item_key = r.to_key
     ),
     circles AS (
-        SELECT r.run, r.item_key FROM reached AS r WHERE r.item_key = r.to_key
+        SELECT r.run, r.item_key, min(r.to_key) AS circle_key
+        FROM reached AS r
+        JOIN reached AS b ON b.run = r.run AND b.item_key = r.to_key AND b.to_key = r.item_key
+        GROUP BY r.run, r.item_key
     ),
     holders AS MATERIALIZED (
         SELECT p.run, p.item_key, list(p.rank ORDER BY p.rank) AS culprit_list
@@ -122,9 +128,9 @@ WITH RECURSIVE
         FROM lib.dump_mismatches(runs) AS m
         GROUP BY m.run, m.group_key
     ),
-    judged AS (
+    judged AS MATERIALIZED (
         SELECT
-            i.*, u.culprit_list, f.waits_for, x.mismatch_id, x.mismatch_rank, x.mismatch_value, x.usual_value,
+            i.*, c.circle_key, u.culprit_list, f.waits_for, x.mismatch_id, x.mismatch_rank, x.mismatch_value, x.usual_value,
             u.culprit_list IS NOT NULL OR c.item_key IS NOT NULL OR (f.waits_for IS NULL AND i.blocker_count = 0) AS is_root,
             CASE
                 WHEN i.different IS NOT NULL THEN 'mismatch'
@@ -140,6 +146,20 @@ WITH RECURSIVE
         LEFT JOIN followed AS f ON f.run = i.run AND f.item_key = i.item_key
         LEFT JOIN mismatches AS x ON x.run = i.run AND x.group_key = i.item_key AND x.mismatch_id <= i.collective_seq_id
     ),
+    suspects AS (
+        SELECT j.run, j.item_key, j.channel, unnest(coalesce(j.culprit_list, CASE WHEN j.kind = 'no_dump' THEN j.undumped END)) AS rank
+        FROM judged AS j
+        WHERE j.is_root
+    ),
+    -- Groups that look complete only because no dump states their ranks.
+    explained AS (
+        SELECT
+            j.run, j.item_key, list(DISTINCT s.rank ORDER BY s.rank) AS suspect_list, string_agg(DISTINCT s.channel, ', ' ORDER BY s.channel) AS follows_from
+        FROM judged AS j
+        JOIN suspects AS s ON s.run = j.run AND s.item_key <> j.item_key AND NOT list_contains(j.member_list, s.rank)
+        WHERE j.is_root AND j.kind = 'unfinished' AND NOT j.has_stated_ranks
+        GROUP BY j.run, j.item_key
+    ),
     lasts AS (
         SELECT o.run, o.rank, arg_max(concat(o.op_text, ' in ', o.channel), o.record_id) AS op_text, arg_max(o.stack_id, o.record_id) AS stack_id
         FROM lib.dump_operations(runs) AS o
@@ -151,7 +171,8 @@ WITH RECURSIVE
     ),
     described AS (
         SELECT
-            j.*, s.frame_text, s.stack_text, l.op_text AS culprit_op, t.frame_text AS culprit_frame,
+            j.* REPLACE (j.is_root AND e.item_key IS NULL AS is_root, coalesce(e.follows_from, j.waits_for) AS waits_for),
+            e.suspect_list, s.frame_text, s.stack_text, l.op_text AS culprit_op, t.frame_text AS culprit_frame,
             strftime(make_timestamp(j.since_ns // 1000), '%Y-%m-%d %H:%M:%S') AS since,
             CASE WHEN j.collective_seq_id IS NOT NULL THEN concat(' number ', j.collective_seq_id) ELSE '' END AS number_text,
             coalesce(strftime(make_timestamp(j.since_ns // 1000), '%Y-%m-%d %H:%M:%S'), 'unknown') AS since_text,
@@ -175,17 +196,25 @@ WITH RECURSIVE
                 ELSE ''
             END AS mismatch_text
         FROM judged AS j
+        LEFT JOIN explained AS e ON e.run = j.run AND e.item_key = j.item_key
         LEFT JOIN parts AS p ON p.run = j.run AND p.item_key = j.item_key AND p.rank = j.first_waiting
         LEFT JOIN stacks_told AS s ON s.run = p.run AND s.rank = p.rank AND s.stack_id = p.stack_id
         LEFT JOIN lasts AS l ON l.run = j.run AND l.rank = j.culprit_list[1]
         LEFT JOIN stacks_told AS t ON t.run = l.run AND t.rank = l.rank AND t.stack_id = l.stack_id
         LEFT JOIN parts AS d ON d.run = j.run AND d.item_key = j.item_key AND d.rank = j.different[1]
-        WHERE ranks IS NULL OR list_has_any(j.member_list, ranks)
     ),
     told AS (
         SELECT
             d.*,
             CASE
+                WHEN d.suspect_list IS NOT NULL THEN lib.message(
+                    'hang.probable_follower',
+                    {
+                        'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text,
+                        'since': d.since_text, 'waits_for': d.waits_for, 'suspect_count': len(d.suspect_list),
+                        'suspects': lib._rank_list(d.suspect_list)
+                    }
+                )
                 WHEN NOT d.is_root THEN lib.message(
                     'hang.follower',
                     {
@@ -249,14 +278,32 @@ WITH RECURSIVE
                         'mismatch_text': d.mismatch_text
                     }
                 )
-            END AS message
+            END AS message,
+            row_number() OVER (PARTITION BY d.run ORDER BY NOT d.is_root, d.kind = 'unfinished', d.since_ns, d.item_key) AS place
         FROM described AS d
+    ),
+    -- The first row of each cause: of a rank that blocks several groups, of groups that wait for each other, or of a
+    -- rank without a dump.
+    placed AS (
+        SELECT
+            t.*,
+            min(t.place) OVER (
+                PARTITION BY t.run, t.circle_key, CASE WHEN t.circle_key IS NULL THEN t.culprit_list[1] END,
+                CASE WHEN t.circle_key IS NULL AND t.culprit_list IS NULL THEN coalesce(t.undumped[1]::VARCHAR, t.item_key) END
+            ) AS cause_place
+        FROM told AS t
+    ),
+    numbered AS (
+        SELECT
+            p.*, CASE WHEN p.is_root THEN dense_rank() OVER (PARTITION BY p.run, p.is_root ORDER BY p.cause_place) END AS cause_id
+        FROM placed AS p
     )
 SELECT
     d.run,
     d.channel,
     d.pg_name,
     d.is_root,
+    d.cause_id,
     d.kind,
     d.collective_seq_id,
     d.op_text AS op,
@@ -278,6 +325,7 @@ SELECT
     d.mismatch_id,
     d.message.code AS message_code,
     lib.message_text(t.message, d.message.fields) AS message
-FROM told AS d
+FROM numbered AS d
 LEFT JOIN messages AS t ON t.code = d.message.code
-ORDER BY d.run, NOT d.is_root, d.kind = 'unfinished', d.since_ns, d.item_key
+WHERE ranks IS NULL OR list_has_any(d.member_list, ranks)
+ORDER BY d.run, d.place
