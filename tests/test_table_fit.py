@@ -9,11 +9,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hta_sql.results.display import TableRows, print_table
+from hta_sql.library.objects import load_library
+from hta_sql.results.cells import NULL
+from hta_sql.results.display import TableRows, print_table, text_columns
 from hta_sql.results.fitting import TextColumn, fit
 
 ROWS_REMEDY = "--limit 0: all rows"
 COLUMNS_REMEDY = "--format csv: all columns"
+
+SHORT = {
+    "cost": "exposed_transf",
+    "verdict": "suspect",
+    "cause": "host-bou",
+    "rule": "collective_wait",
+}
+"""Column of short texts ─▶ a typical text."""
 
 
 def printed(columns: Mapping[str, Sequence[Any]], width: int, max_rows: int = 40) -> list[str]:
@@ -121,3 +131,51 @@ def test_the_footer_names_important_columns_first() -> None:
     columns = {f"{name}_ns": [123456789] for name in ("first", "second", "third", "fourth")}
     text = " ".join(map(str.strip, printed(columns, 30)))
     assert "(columns not shown: third_ns, fourth_ns;" in text
+
+
+def test_figures_are_in_the_unit_of_their_row() -> None:
+    """A key figure in nanoseconds is formatted as a time, and one in bytes as a size."""
+    analysis = load_library().find("kpi_trends")
+    columns = {
+        "kpi": ["step_ns", "peak_memory_bytes", "idle_pct"],
+        "unit": ["ns", "bytes", "%"],
+        "kpi_value": [41_544_968.167, 2e9, 12.0],
+        "baseline_median": [None, 1.5e9, 11.0],
+    }
+    cells = {c.name: c.cells for c in text_columns(TableRows(pa.table(columns), analysis))}
+    assert cells["kpi_value"] == ["41.545 ms", "2.000 GB", "12.00"]
+    assert cells["baseline_median"] == [NULL, "1.500 GB", "11.00"]
+
+
+def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
+    """Name, time and share of these analyses fit 80 characters."""
+    library = load_library()
+    expected = {
+        "step_accounting": {
+            "rank",
+            "step_ns",
+            "compute_pct",
+            "exposed_transfer_pct",
+            "wait_pct",
+            "idle_pct",
+        },
+        "top_costs": {"cost", "cost_ns", "cost_pct", "worst_rank", "subject", "message"},
+        "stragglers": {"rank", "verdict", "cause", "cost_pct", "late_ns", "subject"},
+        "advice": {"rule", "rank", "step_saved_ns", "ceiling_pct", "subject"},
+    }
+    for name, columns in expected.items():
+        analysis = library.find(name)
+        table = {
+            column.name: ["words " * 20, "other words " * 9]
+            if column.type == "VARCHAR"
+            else [12345678, 23456789]
+            if column.unit == "ns"
+            else [12, 13]
+            for column in analysis.columns
+        }
+        table |= {k: [f"{v} a", f"{v} b"] for k, v in SHORT.items() if k in table}
+        table["run"] = ["job", "job"]
+        file = io.StringIO()
+        print_table(TableRows(pa.table(table), analysis), file=file, width=80)
+        heading = file.getvalue().split("─")[0].split()
+        assert columns <= {*heading, *(["message"] if "notes" in heading else [])}, name

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from hta_sql.results.cells import cell_text, column_unit
+from hta_sql.results.cells import cell_text, units_of_rows
 from hta_sql.results.fitting import (
     GAP,
     NARROW_SENTENCE,
@@ -140,8 +140,8 @@ def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
     head = result.head(max_rows)
     all_values = {name: values for name, _, values in head}
     for name, counts, values in head:
-        unit = column_unit(name, result.analysis)
-        cells = [cell_text(value, unit) for value in values]
+        units = units_of_rows(name, result.analysis, all_values)
+        cells = list(map(cell_text, values, units))
         cells = mark_lower_bounds(name, cells, result.analysis, all_values)
         written.append(TextColumn(cell_text(name), cells, counts))
     return written

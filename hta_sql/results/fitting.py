@@ -13,7 +13,7 @@ from hta_sql.text import cut_column, text_width
 NARROW_TEXT = 28
 """Minimum width of a text column if enough columns fit [characters]."""
 
-SHORT_TEXT = 20
+SHORT_TEXT = 18
 """Minimum width of a text column otherwise [characters]."""
 
 ANSWERS = frozenset({"message", "next_analysis", "reason"})

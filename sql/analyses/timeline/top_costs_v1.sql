@@ -8,7 +8,7 @@
 -- kernels with the longest total duration; concurrent kernels on two streams both count. Costs of zero have no row.
 --
 -- Title: What costs the most
--- Shown: cost_ns, cost_pct, subject, message, next_analysis, cost, worst_rank, position
+-- Shown: cost_ns, cost_pct, cost, worst_rank, subject, message, next_analysis, position
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the first question about any trace
