@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -20,6 +21,7 @@ _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
 """One month: a larger number of nanoseconds is a timestamp, and is not scaled [ns]."""
+_FRAME = re.compile(r"[^\s:]*(/[^\s:/]+:\d+.*)", re.DOTALL)
 _TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 
 
@@ -107,8 +109,11 @@ def _escaped(character: str) -> str:
 
 
 def cut_column(texts: list[str], width: int) -> list[str]:
-    """Truncate strings in the middle, or around their differences if they would look the same."""
-    shortened: dict[str, str] = {}
+    """Truncate strings in the middle, or around their differences if they would look the same.
+
+    Stack frames lose their folders first, because their file name and line matter more.
+    """
+    shortened = _cut_frames(texts, width)
     for tail_share in _TAIL_SHARES:
         candidates: dict[str, list[str]] = {}
         for text in dict.fromkeys(texts):
@@ -125,6 +130,14 @@ def cut_column(texts: list[str], width: int) -> list[str]:
             shortened[text] = short
             taken.add(short)
     return [shortened.get(text) or cut_middle(text, width) for text in texts]
+
+
+def _cut_frames(texts: list[str], width: int) -> dict[str, str]:
+    """Return stack frames, as ``/job/train.py:44 in step``, without folders; none if ambiguous."""
+    wide = dict.fromkeys(text for text in texts if text_width(text) > width)
+    frames = {text: found for text in wide if (found := _FRAME.match(text))}
+    short = {text: cut_middle(CUT + found[1], width, 0.0) for text, found in frames.items()}
+    return short if len(set(short.values())) == len(short) else {}
 
 
 def _around_differences(texts: list[str], width: int) -> dict[str, str]:

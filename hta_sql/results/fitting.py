@@ -14,7 +14,7 @@ NARROW_TEXT = 28
 """Minimum width of a text column if enough columns fit [characters]."""
 
 SHORT_TEXT = 18
-"""Minimum width of a text column otherwise [characters]."""
+"""Minimum width of a column of longer texts otherwise [characters]."""
 
 ANSWERS = frozenset({"message", "next_analysis", "reason"})
 """Columns that explain the numbers: they are dropped last, and never cut."""
@@ -65,10 +65,14 @@ class TextColumn:
         return max(map(text_width, (self.name, *self.cells)))
 
     def cell_width(self, least_text: int) -> int:
-        """Return the minimum useful width of the cells: numbers are never cut [characters]."""
+        """Return the minimum useful width of the cells [characters].
+
+        Numbers and texts of up to ``NARROW_TEXT`` characters, such as timestamps, are never cut.
+        """
         cells = max(map(text_width, self.cells), default=0)
-        least = NARROW_SENTENCE if self.is_sentence else least_text
-        return cells if self.is_number else min(cells, least)
+        if self.is_number or cells <= NARROW_TEXT:
+            return cells
+        return min(cells, NARROW_SENTENCE) if self.is_sentence else least_text
 
     @cached_property
     def name_width(self) -> int:

@@ -190,3 +190,13 @@ def test_cut_names_stay_different() -> None:
     assert all(f"{width}ul" in text for width, text in zip((2, 5, 7), cut[2:], strict=False))
     assert cut_column(["漢字" * 10], 9) == ["漢字…漢字"]
     assert rank_spans([3, 0, 1, 7], ",") == "0-1,3,7"
+
+
+def test_cut_stack_frames_keep_their_line() -> None:
+    """The folders and the end of the function name are cut, but not the file name and line."""
+    frames = ["/job/training/train.py:47 in sum_activations", "/job/training/train.py:4 in reduce"]
+    assert cut_column(frames, 28) == ["…/train.py:47 in sum_activa…", "…/train.py:4 in reduce"]
+    assert cut_column(["/a/b/train.py:7 in step", "/c/d/train.py:7 in step"], 20) == [
+        "/a/b/train…7 in step",
+        "/c/d/train…7 in step",
+    ]
