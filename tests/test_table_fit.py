@@ -155,7 +155,7 @@ def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
             "rank",
             "step_ns",
             "compute_pct",
-            "exposed_transfer_pct",
+            "transfer_pct",
             "wait_pct",
             "idle_pct",
         },

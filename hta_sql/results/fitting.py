@@ -13,7 +13,7 @@ from hta_sql.text import cut_column, text_width
 NARROW_TEXT = 28
 """Minimum width of a text column if enough columns fit [characters]."""
 
-SHORT_TEXT = 18
+SHORT_TEXT = 16
 """Minimum width of a column of longer texts otherwise [characters]."""
 
 ANSWERS = frozenset({"message", "next_analysis", "reason"})
@@ -48,7 +48,7 @@ WRAPPED_FOR = 6
 
 def is_sentence(name: str) -> bool:
     """Return whether a text column of this name contains sentences."""
-    return name in SENTENCES or name.endswith("_reason")
+    return name in SENTENCES or name == "meaning" or name.endswith("_reason")
 
 
 @dataclass(frozen=True, eq=False)
