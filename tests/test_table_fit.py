@@ -76,6 +76,13 @@ def test_headings_wrap_into_two_lines_if_few_columns_remain() -> None:
     assert [len(lines) for lines in headers] == [1, 1, 2]
 
 
+def test_the_run_takes_no_column_from_the_answer() -> None:
+    """Six columns besides the run are shown, if need be with wrapped names."""
+    six = numbers(*(f"part_{at}_of_step_ns" for at in range(6)), cell="1 ns")
+    run = TextColumn("run", ["before"], is_number=False)
+    assert fitted([run, *six], 100) == ([c.name for c in (run, *six)], 2)
+
+
 @pytest.mark.parametrize("width", [80, 120, 160])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     """Table, notes and footer all fit the width, however long the names are."""

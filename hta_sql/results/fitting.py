@@ -40,10 +40,10 @@ NOTES = "notes"
 GAP = "  "
 
 SHORTER_FOR = 7
-"""Texts become shorter if fewer columns than this fit."""
+"""Texts become shorter if fewer columns than this fit, not counting the run."""
 
 WRAPPED_FOR = 6
-"""Column names are wrapped if fewer columns than this fit with shorter texts."""
+"""Column names are wrapped if fewer columns than this fit with shorter texts, not counting the run."""
 
 
 def is_sentence(name: str) -> bool:
@@ -190,9 +190,10 @@ def fit(
     """
     choose = _first_ones if by_position else _most_telling
     chosen = choose(columns, width, _roomy)
-    if len(chosen) < min(len(columns), SHORTER_FOR):
+    runs = int("run" in {column.name for column in columns})
+    if len(chosen) < min(len(columns), SHORTER_FOR + runs):
         chosen = choose(columns, width, _short)
-    if len(chosen) < min(len(columns), WRAPPED_FOR):
+    if len(chosen) < min(len(columns), WRAPPED_FOR + runs):
         chosen = choose(columns, width, _wrapped)
     return chosen, _widths(chosen, width)
 
