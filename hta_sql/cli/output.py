@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from hta_sql.results.result import Result
 
 BINARY = ("parquet", "arrow")
-REMEDY = "--limit 0: all rows; --columns NAME,NAME: selected columns; --format csv: all columns"
+ROWS_REMEDY = "--limit 0: all rows"
+COLUMNS_REMEDY = "--columns NAME,NAME: selected columns; --format csv: all columns"
 
 
 def send(result: Rows, out: Output) -> None:
@@ -77,7 +78,7 @@ def send_head(result: Shown, rows: int) -> None:
     """Print the first rows of a result."""
     from hta_sql.results.display import print_table  # noqa: PLC0415
 
-    print_table(result, rows, remedy=REMEDY)
+    print_table(result, rows, rows_remedy=ROWS_REMEDY, columns_remedy=COLUMNS_REMEDY)
 
 
 def _send_table(result: Rows, out: Output) -> None:

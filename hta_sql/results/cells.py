@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -18,6 +18,8 @@ NULL = "–"  # noqa: RUF001 - an en dash cannot be mistaken for a minus
 _SUFFIX_UNITS = {"_ns": "ns", "_pct": "%", "_bytes": "bytes", "_gbps": "GB/s", "_count": "count"}
 _AGGREGATE = re.compile(r"(?:sum|avg|mean|median|min|max)\((?:\w+\.)?(\w+)\)$")
 _ID = "id"
+_DIMENSIONLESS = "1"
+_UNIT_COLUMN = "unit"
 
 
 def column_unit(name: str, analysis: SqlObject | None) -> str | None:
@@ -35,6 +37,24 @@ def column_unit(name: str, analysis: SqlObject | None) -> str | None:
         return _ID
     aggregate = _AGGREGATE.match(name)
     return _table_units().get(aggregate.group(1) if aggregate else name)
+
+
+def units_of_rows(
+    name: str, analysis: SqlObject | None, values: Mapping[str, Sequence[Any]]
+) -> Sequence[str | None]:
+    """Return the unit of each value of a column.
+
+    In an analysis with a column ``unit``, each row states the unit of its dimensionless figures.
+
+    Args:
+        name: The column.
+        analysis: The analysis of the rows.
+        values: Column ─▶ values, for all columns of the result.
+    """
+    unit = column_unit(name, analysis)
+    if unit == _DIMENSIONLESS and _UNIT_COLUMN in values:
+        return values[_UNIT_COLUMN]
+    return [unit] * len(values[name])
 
 
 @cache

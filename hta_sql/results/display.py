@@ -10,7 +10,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from hta_sql.results.cells import NULL, cell_text, column_unit
+from hta_sql.results.cells import cell_text, units_of_rows
 from hta_sql.results.fitting import (
     GAP,
     NARROW_SENTENCE,
@@ -20,16 +20,14 @@ from hta_sql.results.fitting import (
     footnotes,
     part_constant,
 )
+from hta_sql.results.footer import Omitted, footer
 from hta_sql.results.lower_bounds import mark_lower_bounds
-from hta_sql.text import CUT, PLAIN_WIDTH, TABLE_ROWS, cut_middle, text_width
+from hta_sql.text import PLAIN_WIDTH, TABLE_ROWS, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hta_sql.library.objects import SqlObject
-
-NAMED_COLUMNS = 12
-"""Maximum number of dropped columns to name below the table."""
 
 
 class Shown(Protocol):
@@ -82,7 +80,8 @@ def print_table(
     *,
     file: IO[str] | None = None,
     width: int | None = None,
-    remedy: str = "",
+    rows_remedy: str = "",
+    columns_remedy: str = "",
 ) -> None:
     """Print the first rows of a result as a table.
 
@@ -95,25 +94,27 @@ def print_table(
         max_rows: Maximum number of rows; 0 prints all.
         file: Output stream; default: stdout.
         width: Line width [characters]; default: ``COLUMNS``, else the terminal's, else 200.
-        remedy: How to get the remaining rows and columns; printed if any are left out.
+        rows_remedy: How to get the remaining rows; printed if any are left out.
+        columns_remedy: How to get the remaining columns; printed if any are left out.
     """
     file = file or sys.stdout
     room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     columns = text_columns(result, max_rows)
     chosen = answering(columns, _shown(result.analysis, columns), room)
     varying, same = part_constant(chosen, room)
-    varying, notes = footnotes(varying, room)
-    kept, widths = fit(varying, room, by_position=len(chosen) < len(columns))
-    for line in _lines(kept, widths, cut=len(kept) < len(varying)):
+    in_table, notes = footnotes(varying, room)
+    fitting, widths = fit(in_table, room, by_position=chosen is not columns)
+    for line in _lines(fitting, widths):
         file.write(line.rstrip() + "\n")
     for line in _wrapped_notes(notes, room):
         file.write(line + "\n")
-    if same:
-        file.write(f"\n(in each of these rows: {_constants(same)})\n")
-    written = {column.name for column in (*kept, *same)}
-    hidden = [column.name for column in columns if column.name not in written]
-    shown = len(columns[0].cells) if columns else 0
-    for line in _footer(result, shown, hidden, remedy):
+    if not len(result):
+        file.write(_reason_for_none(result) + "\n")
+        return
+    noted = [column for column in varying if column not in in_table]
+    hidden = _hidden(columns, chosen, [*fitting, *same, *noted])
+    omitted = Omitted(same, hidden, len(columns[0].cells), len(result))
+    for line in footer(omitted, room, rows_remedy, columns_remedy):
         file.write(line + "\n")
 
 
@@ -121,14 +122,6 @@ def _shown(analysis: SqlObject | None, columns: list[TextColumn]) -> list[str]:
     """Return the analysis's ``Shown:`` columns, or none if the caller chose the columns."""
     is_whole = analysis is not None and len(columns) == len(analysis.columns)
     return analysis.shown if analysis and is_whole else []
-
-
-def _constants(columns: list[TextColumn]) -> str:
-    """Format the columns that have the same text in each row as one line."""
-    known = [c for c in columns if not c.is_unknown]
-    texts = [f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in known]
-    empty = ", ".join(c.name for c in columns if c.is_unknown)
-    return "; ".join([*texts, *([f"{NULL}: {empty}"] if empty else [])])
 
 
 def _wrapped_notes(notes: list[str], width: int) -> Iterator[str]:
@@ -147,8 +140,8 @@ def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
     head = result.head(max_rows)
     all_values = {name: values for name, _, values in head}
     for name, counts, values in head:
-        unit = column_unit(name, result.analysis)
-        cells = [cell_text(value, unit) for value in values]
+        units = units_of_rows(name, result.analysis, all_values)
+        cells = list(map(cell_text, values, units))
         cells = mark_lower_bounds(name, cells, result.analysis, all_values)
         written.append(TextColumn(cell_text(name), cells, counts))
     return written
@@ -163,22 +156,20 @@ def head_of(table: pa.Table, max_rows: int) -> list[tuple[str, bool, list[Any]]]
     ]
 
 
-def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterator[str]:
+def _lines(columns: list[TextColumn], widths: list[int]) -> Iterator[str]:
     """Yield the header lines, a rule, and the lines of each row."""
-    more = [CUT] if cut else []
     headers = [column.header(width) for column, width in zip(columns, widths, strict=True)]
     height = max(map(len, headers), default=0)
     # Shorter names are padded at the top, so that all of them end directly above the rule.
     padded = [[""] * (height - len(lines)) + lines for lines in headers]
     for names in zip(*padded, strict=True):
-        yield GAP.join([*map(_aligned, names, columns, widths), *more])
+        yield GAP.join(map(_aligned, names, columns, widths))
     if columns:
-        yield GAP.join(["─" * width for width in widths] + ["─" for _ in more])
+        yield GAP.join("─" * width for width in widths)
     cells = [column.lines(width) for column, width in zip(columns, widths, strict=True)]
     for row in zip(*cells, strict=True):
-        for number, texts in enumerate(zip_longest(*row, fillvalue="")):
-            end = more if number == 0 else []
-            yield GAP.join([*map(_aligned, texts, columns, widths), *end])
+        for texts in zip_longest(*row, fillvalue=""):
+            yield GAP.join(map(_aligned, texts, columns, widths))
 
 
 def _aligned(text: str, column: TextColumn, width: int) -> str:
@@ -186,17 +177,13 @@ def _aligned(text: str, column: TextColumn, width: int) -> str:
     return blank + text if column.is_number else text + blank
 
 
-def _footer(result: Shown, shown: int, hidden: list[str], remedy: str) -> list[str]:
-    """Return the lines about rows and columns that are not shown, or about an empty table."""
-    if not len(result):
-        return [_reason_for_none(result)]
-    cut = []
-    if shown < len(result):
-        cut.append(f"{shown:,} of {len(result):,} rows")
-    if hidden:
-        names = ", ".join(hidden[:NAMED_COLUMNS]) + (", ..." if len(hidden) > NAMED_COLUMNS else "")
-        cut.append(f"columns not shown: {names}")
-    return ["", f"({'; '.join([*cut, *([remedy] if remedy else [])])})"] if cut else []
+def _hidden(
+    columns: list[TextColumn], chosen: list[TextColumn], printed: list[TextColumn]
+) -> list[str]:
+    """Return the names of columns that are not printed, those that were chosen first."""
+    written = {column.name for column in printed}
+    names = dict.fromkeys(column.name for column in (*chosen, *columns))
+    return [name for name in names if name not in written]
 
 
 def _reason_for_none(result: Shown) -> str:

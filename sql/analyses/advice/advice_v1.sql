@@ -9,7 +9,7 @@
 -- 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
--- Shown: position, rule, rank, severity, ceiling_ns, ceiling_pct, subject, message
+-- Shown: rule, rank, step_saved_ns, ceiling_pct, subject, message, remedy, severity, next_analysis, ceiling_ns, position
 -- Status: experimental
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin recommendations, torch.profiler pattern matcher, XProf, TraceLens, Nsight Systems expert rules

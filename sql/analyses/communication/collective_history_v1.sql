@@ -4,7 +4,7 @@
 -- reports the operations that a rank entered but did not finish.
 --
 -- Title: Last operations of each rank
--- Shown: rank, channel, collective_seq_id, op, state, frame, created_at
+-- Shown: rank, channel, op, frame, state, collective_seq_id, created_at
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a dump has no steps

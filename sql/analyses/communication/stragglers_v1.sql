@@ -19,7 +19,7 @@
 -- ranks stragglers, and a straggler does not make its stage slow.
 --
 -- Title: Stragglers: ranks that delay the others
--- Shown: rank, verdict, cause, cost_pct, verdict_reason, late_ns, late_pct, subject, message
+-- Shown: rank, verdict, cause, cost_pct, late_ns, subject, message, verdict_reason, late_pct
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a verdict needs all steps of a capture

@@ -6,6 +6,7 @@
 -- shapes in both runs, as paired by the comparison analysis.
 --
 -- Title: Whether two runs can be compared
+-- Shown: fact, verdict, control_value, test_value
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the checks that people make by hand before they trust a difference

@@ -5,7 +5,7 @@
 -- equal to the median count.
 --
 -- Title: Significant calls by rank
--- Shown: kind, rank, sum_ns, op_count, median_count, is_different, name, meaning
+-- Shown: kind, rank, sum_ns, op_count, name, is_different, median_count, meaning
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight special operator statistics

@@ -13,7 +13,7 @@
 -- NULL if only undecided time is left. Steps overlap if the profiler opens a step before it closes the previous one.
 --
 -- Title: Where a step goes
--- Shown: rank, step, step_ns, compute_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
+-- Shown: rank, step, step_ns, compute_pct, transfer_pct, wait_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline, with the host step and separate wait time
@@ -49,6 +49,8 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts; the denominator of the shares.
 --   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if recorded_ns is 0.
 --   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if recorded_ns is 0.
+--   transfer_pct          DOUBLE [%]   exposed_transfer_ns as a share of recorded_ns; NULL if recorded_ns is 0.
+--   wait_pct              DOUBLE [%]   exposed_wait_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 SELECT
     p.run,
     p.rank,
@@ -68,6 +70,8 @@ SELECT
     p.undecided_ns,
     p.recorded_ns,
     100 * ((p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.recorded_ns, 0)) AS idle_pct,
-    100 * (p.compute_ns / nullif(p.recorded_ns, 0)) AS compute_pct
+    100 * (p.compute_ns / nullif(p.recorded_ns, 0)) AS compute_pct,
+    100 * (p.exposed_transfer_ns / nullif(p.recorded_ns, 0)) AS transfer_pct,
+    100 * (p.exposed_wait_ns / nullif(p.recorded_ns, 0)) AS wait_pct
 FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
 ORDER BY p.run, p.rank, p.step

@@ -9,7 +9,7 @@
 -- of zero have no row.
 --
 -- Title: What costs the most
--- Shown: cost_ns, cost_pct, cost, short_name, message, next_analysis, worst_rank, position
+-- Shown: cost_ns, cost_pct, cost, worst_rank, short_name, message, next_analysis, position
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the first question about any trace
