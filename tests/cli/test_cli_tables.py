@@ -201,13 +201,3 @@ def test_a_truncated_stack_frame_keeps_its_file_and_line() -> None:
     same = ["/a/train.py:47 in long_function", "/b/train.py:47 in long_function"]
     assert len(set(cut_column(same, 28))) == 2
     assert rank_spans([3, 0, 1, 7], ",") == "0-1,3,7"
-
-
-def test_cut_stack_frames_keep_their_line() -> None:
-    """The folders and the end of the function name are cut, but not the file name and line."""
-    frames = ["/job/training/train.py:47 in sum_activations", "/job/training/train.py:4 in reduce"]
-    assert cut_column(frames, 28) == ["…/train.py:47 in sum_activa…", "…/train.py:4 in reduce"]
-    assert cut_column(["/a/b/train.py:7 in step", "/c/d/train.py:7 in step"], 20) == [
-        "/a/b/train…7 in step",
-        "/c/d/train…7 in step",
-    ]
