@@ -174,7 +174,7 @@ def test_the_versions_are_compared(
     label, copies = rows["MASK INDICES"], rows["aten::copy_"]
     assert (label["control_sum_ns"], label["test_sum_ns"]) == label_ns
     assert (copies["control_sum_ns"], copies["test_sum_ns"]) == copies_ns
-    assert copies["change"] == change
+    assert copies["count_change"] == change
 
 
 def test_as_torch_prints_it(store: hta_sql.TraceStore) -> None:

@@ -181,7 +181,7 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         "share:+.1%": "Relative to the control",
         "control_count:,": "Operations in the control",
         "test_count:,": "Operations in the test",
-        "change": "Change of counts",
+        "count_change": "Change of counts",
     }
     x = alt.X("diff:Q", title=f"Test - control [{unit}]")
     drawn = bars_by_name(rows, x, tooltip, colors(CHANGE_COLORS, "In the test"))

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from hta_sql.exports.changes import Comparison
-from hta_sql.exports.headline import PARTS, signed_time
+from hta_sql.exports.headline import PARTS, has_too_few_steps, signed_time
 from hta_sql.text import CUT, counted, cut_column, cut_middle, printable, time_text
 
 CHANGES = 15
@@ -48,11 +48,13 @@ def text_lines(comparison: Comparison, width: int) -> Iterator[str]:
     yield from _aligned(_part_rows(comparison), width)
     if comparison.changes:
         yield ""
-        yield from _aligned(_change_rows("what changed", comparison.changes[:CHANGES]), width)
+        yield from _aligned(
+            _change_rows("what changed", comparison.changes[:CHANGES], comparison.step), width
+        )
         yield from _rest(comparison)
     if unsure := _unsure(comparison):
         yield ""
-        yield from _aligned(_change_rows("not significant", unsure), width)
+        yield from _aligned(_change_rows("not significant", unsure, comparison.step), width)
     if comparison.predictions:
         yield ""
         yield from aligned(_prediction_rows(comparison), {1, 2, 3, 4})
@@ -65,7 +67,7 @@ def markdown_lines(comparison: Comparison) -> Iterator[str]:
     yield in_markdown(comparison.message)
     for reason in (*comparison.reasons, *_notes(comparison)):
         yield f"- {in_markdown(reason)}"
-    changes = _change_rows("what changed", comparison.changes[:CHANGES])
+    changes = _change_rows("what changed", comparison.changes[:CHANGES], comparison.step)
     for rows in (_part_rows(comparison), changes, _prediction_rows(comparison)):
         if len(rows) > 1:
             yield ""
@@ -97,6 +99,12 @@ def _notes(comparison: Comparison) -> list[str]:
             f"The control has {counted(step['control_step_count'], 'step')}, the test "
             f"{step['test_step_count']}; times are means per step and rank."
         )
+    lag = next((row for row in comparison.of_level("part") if row["part"] == "lag"), None)
+    if lag and min(lag["control_ns"], lag["test_ns"]) < 0:
+        notes.append(
+            f"“{PARTS['lag']}” is negative: the device falls further behind its host during a step, so its "
+            "work lasts longer than the step on the host, to which the parts sum."
+        )
     return notes
 
 
@@ -106,7 +114,7 @@ def _part_rows(comparison: Comparison) -> list[list[str]]:
     ]
     for row in (*comparison.of_level("part"), comparison.step):
         name = PARTS[row["part"]] if row["part"] else "step"
-        rows.append([name, *_times(row), row["verdict"]])
+        rows.append([name, *_times(row, comparison.step), row["verdict"]])
     return rows
 
 
@@ -133,10 +141,10 @@ def _unsure(comparison: Comparison) -> list[dict[str, Any]]:
     return rows[: max(0, UNSURE - len(comparison.changes))]
 
 
-def _change_rows(head: str, chosen: list[dict[str, Any]]) -> list[list[str]]:
+def _change_rows(head: str, chosen: list[dict[str, Any]], step: dict[str, Any]) -> list[list[str]]:
     rows = [[head, "part", "difference", "noise", "times", "", "kernel"]]
     for row in chosen:
-        difference, noise = _times(row)[2:]
+        difference, noise = _times(row, step)[2:]
         rows.append(
             [
                 cut_middle(printable(row["subject"]), _NAME),
@@ -151,8 +159,10 @@ def _change_rows(head: str, chosen: list[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
-def _times(row: dict[str, Any]) -> list[str]:
+def _times(row: dict[str, Any], step: dict[str, Any]) -> list[str]:
     noise = "?" if row["noise_ns"] is None else f"± {time_text(row['noise_ns'])}"
+    if has_too_few_steps(row["noise_ns"], step):
+        noise = "too few steps"
     times = [time_text(row["control_ns"]), time_text(row["test_ns"])]
     return [*times, signed_time(row["diff_ns"]) if row["diff_ns"] else "0", noise]
 

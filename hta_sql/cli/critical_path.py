@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,22 @@ from hta_sql.cli.options import (
     scope_options,
     steps_option,
 )
-from hta_sql.cli.selection import store_argument
+from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verifies, verify_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hta_sql.store.query.trace_store import TraceStore
+
 
 CLASSES = ("computation", "communication", "memory")
+
+_WAITS = (
+    "note: Collectives on the path include waits for other ranks, which the path of one rank cannot separate from "
+    "transfer. Faster transfer does not shorten these waits. The replay of all ranks separates them: "
+    "hta-sql run {} what_if_faster"
+)
 
 
 @click.command("critical-path", short_help="Find the critical path of each rank.")
@@ -84,6 +93,7 @@ def critical_path(
     """
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
+    from hta_sql.cli.messages import note  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.critical_path import critical_paths  # noqa: PLC0415
     from hta_sql.results.display import TableRows  # noqa: PLC0415
@@ -98,12 +108,15 @@ def critical_path(
         table = interruptible(
             opened, lambda: _table(critical_paths(opened, runs, ranks, **window), wanted)
         )
+        includes_waits = _includes_waits(table, wanted, opened)
     if not len(table):
         _explain_nothing(wanted)
     if chart:
         _draw(table, chart)
     if out.path or not chart:
         send(TableRows(table), out)
+    if includes_waits:
+        note(_WAITS.format(shlex.quote(label(store, runs))))
 
 
 def _explain_nothing(wanted: dict[str, Any]) -> None:
@@ -136,6 +149,22 @@ def _table(graphs: Any, wanted: dict[str, Any]) -> pa.Table:
             graphs, wanted["faster"], wanted["name"], wanted["kernel_class"]
         )
     return tables.path_table(graphs) if wanted["wants_path"] else tables.summary_table(graphs)
+
+
+def _includes_waits(table: pa.Table, wanted: dict[str, Any], opened: TraceStore) -> bool:
+    """Return whether times of a table may be waits for other ranks that look like communication."""
+    if wanted["faster"] is not None:
+        return bool(wanted["kernel_class"] == "communication")
+    if wanted["wants_path"]:
+        return False
+    # The first row of a rank has its largest part.
+    largest: dict[tuple[str, int], str] = {}
+    for row in table.select(["run", "rank", "bound_by"]).to_pylist():
+        largest.setdefault((row["run"], row["rank"]), row["bound_by"])
+    return any(
+        bound == "gpu_communication_bound" and len(opened.ranks(run)) > 1
+        for (run, _), bound in largest.items()
+    )
 
 
 def _draw(table: pa.Table, path: Path) -> None:

@@ -106,15 +106,28 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     click.echo("\nWhat to do (advice):\n")
     print_advice(opened, str(store), {"runs": [run]})
     click.echo("\nTry next:")
-    program = "hta-sql" if shutil.which("hta-sql") else f"{sys.executable} -m hta_sql"
+    program, activation = program_name()
     of = shlex.quote(str(store))
+    if activation:
+        click.echo(f"  {activation}  # puts hta-sql on the PATH")
     for line in (
         "list",
         f"advice {of}",
         f"run {of} idle_causes",
         f"run {of} gpu_kernels_by_name --ranks 0 --num-kernels 5",
         f"run {of} collective_waits --ranks 0",
-        f"report {of} -o report.html --open",
         f'sql {of} "FROM steps ORDER BY rank, step"',
     ):
         click.echo(f"  {program} {line}")
+
+
+def program_name() -> tuple[str, str]:
+    """Return how to call hta-sql in a shell, and the command that this requires first, if any."""
+    if shutil.which("hta-sql"):
+        return "hta-sql", ""
+    script, activate = (Path(sys.executable).with_name(name) for name in ("hta-sql", "activate"))
+    if script.is_file() and activate.is_file():
+        here = Path.cwd()
+        shown = activate.relative_to(here) if activate.is_relative_to(here) else activate
+        return "hta-sql", f". {shlex.quote(str(shown))}"
+    return f"{shlex.quote(sys.executable)} -m hta_sql", ""

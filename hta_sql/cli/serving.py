@@ -78,12 +78,16 @@ def serving(
         )
         if not phases:
             click.echo(NOTHING)
+        of = shlex.quote(label("job.store" if is_new else traces, runs))
         for row in phases:
             of_phase = kinds.get((row["run"], row["rank"], row["phase"]), [])
             click.echo(wrapped(_line(row, of_phase)))
             roof = roofs.get((row["run"], row["rank"], row["phase"]))
-            if roof and (said := roof_sentence(roof)):
+            if roof and (said := roof_sentence(roof, of)):
                 click.echo(wrapped(printable(f"  {said}")))
+        for row in _of_first_ranks(store, "findings", runs, ranks) if phases else ():
+            if row["finding"] == "graphs_without_capture":
+                click.echo(wrapped(printable(_uncaptured_line(row, of))))
         for parts in exchanges.values():
             click.echo(wrapped(_exchange_line(parts)))
         there = sorted({rank for run in runs or store.runs() for rank in store.ranks(run)})
@@ -92,16 +96,17 @@ def serving(
                 f"Only the first rank is shown; to show all ranks: --ranks {rank_spans(there, ',')}."
             )
         if phases or exchanges:
-            of = "job.store" if is_new else traces
             before = f"hta-sql ingest {shlex.quote(traces)} -o job.store; " if is_new else ""
             analysis = "iterations" if phases else "expert_parallel"
-            click.echo(f"See: {before}hta-sql run {shlex.quote(label(of, runs))} {analysis}")
+            click.echo(f"See: {before}hta-sql run {of} {analysis}")
 
 
 def _of_first_ranks(
     store: TraceStore, analysis: str, runs: list[str] | None, ranks: list[int] | None
 ) -> list[Row]:
-    rows = store.run(analysis, runs=runs, ranks=ranks).records()
+    rows = [
+        r for r in store.run(analysis, runs=runs, ranks=ranks).records() if r["rank"] is not None
+    ]
     first: dict[str, int] = {}
     for row in rows:
         first[row["run"]] = min(row["rank"], first.get(row["run"], row["rank"]))
@@ -139,6 +144,14 @@ def _line(row: Row, kinds: list[Row]) -> str:
         said.append(f"{time_text(row['unrecorded_ns'])} unrecorded and excluded")
     most = ", ".join(f"{kind['category']} {kind['total_pct']:.0f} %" for kind in kinds[:KINDS])
     return printable(f"{'; '.join(said)}. Most: {most}.")
+
+
+def _uncaptured_line(row: Row, store: str) -> str:
+    """Return how much is replayed from graphs without captures, and how to ingest these."""
+    return (
+        f"{row['run']} rank {row['rank']}: {row['message']} Their operators and shapes are unknown. Record the "
+        f"captures too: hta-sql ingest TRACES -o {store.partition(':')[0]} --captures CAPTURES"
+    )
 
 
 def _exchange_line(parts: list[Row]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hta_sql.text import first_of, rank_spans, time_text
+from hta_sql.text import counted, first_of, rank_spans, time_text
 
 PARTS = {
     "compute": "computation",
@@ -30,6 +30,9 @@ _NAMED = 3
 """Maximum number of rows in one sentence."""
 _NEW_SHARE = 0.1
 """Minimum share of the step's difference for new or removed operators to come first."""
+
+_FEW_STEPS = 3
+"""Number of steps on a side up to which a noise above the step time is not stated as a time."""
 
 Row = dict[str, Any]
 
@@ -194,11 +197,23 @@ def _trust(step: Row) -> str:
         ending = f", beyond noise {within}"
     elif step["verdict"] in _SOME_STEPS:
         ending = f", {step['verdict']}"
+    elif has_too_few_steps(noise, step):
+        steps = counted(min(_step_counts(step)), "step")
+        ending = f"; significance unknown: {steps} per side are too few to tell how much steps vary"
     elif noise > step["control_ns"]:
         ending = "; not significant: steps of one run vary by more than this"
     elif step["verdict"] == "unknown":
         ending = f"; significance unknown {within}"
     return ending
+
+
+def has_too_few_steps(noise_ns: float | None, step: Row) -> bool:
+    """Return whether a noise only shows that it was estimated from too few steps."""
+    return (
+        noise_ns is not None
+        and noise_ns > step["control_ns"]
+        and min(_step_counts(step)) <= _FEW_STEPS
+    )
 
 
 def _step_counts(step: Row) -> tuple[int, int]:

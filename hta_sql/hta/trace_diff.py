@@ -158,9 +158,9 @@ class TraceDiff:
             columns[f"{label}_total_duration"] = table[f"{side}_sum_ns"] / NS
         columns["diff_counts"] = table["diff_count"]
         columns["diff_duration"] = table["diff_sum_ns"] / NS
-        columns["counts_change_categories"] = table["change"].map(_SIGNS)
+        columns["counts_change_categories"] = table["count_change"].map(_SIGNS)
         frame = pd.DataFrame(columns)
-        return frame.set_index(frame.columns[0]), table["change"].to_numpy()  # type: ignore[return-value]  # texts
+        return frame.set_index(frame.columns[0]), table["count_change"].to_numpy()  # type: ignore[return-value]  # texts
 
     @classmethod
     def visualize_counts_diff(

@@ -81,17 +81,18 @@ def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
     )
 
 
-def roof_sentence(row: Row) -> str:
+def roof_sentence(row: Row, store: str = "STORE") -> str:
     """Return a sentence about an iteration's roofline time, or the reason why it is unknown.
 
     Args:
         row: The row of ``serving_roofline`` for complete iterations of a phase.
+        store: Name of the store in the command that takes the peaks of the device.
     """
     if row["max_roofline_ns"] is None and row["max_moved_bytes"]:
         return (
             f"Known work of an iteration: {row['max_flops'] / 1e12:,.3f} TFLOP and {row['max_moved_bytes'] / 1e9:,.3f} GB. "
-            f"Time at the roofline unknown: {row['reason']}; pass custom_peak_tflops and custom_peak_tbps to "
-            "serving_roofline."
+            f"Time at the roofline unknown: {row['reason']}. With the peaks of the device: "
+            f"hta-sql run {store} serving_roofline --custom-peak-tflops TFLOPS --custom-peak-tbps TBPS"
         )
     if row["max_roofline_ns"] is None:
         return f"Time at the roofline unknown: {row['reason']}." if row["reason"] else ""

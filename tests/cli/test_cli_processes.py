@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.cli.demo import is_at_a_screen
+from hta_sql.cli.demo import is_at_a_screen, program_name
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -69,12 +69,30 @@ def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str])
         assert done.out.endswith("The report: hta_sql_demo/report.html\n")
     assert [path.name for path in tmp_path.iterdir()] == ["hta_sql_demo"]
     assert launched == ["hta_sql_demo/report.html"]
-    proposed = re.findall(r"^  \S+ (.*)$", done.out, re.MULTILINE)
-    assert {"advice", "report"} <= {line.split()[0] for line in proposed}
+    proposed = re.findall(r"^  hta-sql (.*)$", done.out, re.MULTILINE)
+    names = {line.split()[0] for line in proposed}
+    assert {"advice", "run", "sql"} <= names
+    assert "report" not in names  # the report is written already
     for line in proposed:
         args = [part.strip('"') for part in re.findall(r'"[^"]*"|\S+', line)]
         assert cli(*args).code == 0
-    assert launched[1:] == ["report.html"]
+
+
+def test_demo_proposes_commands_by_their_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Commands start with hta-sql. An environment that is not active is activated first."""
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/hta-sql")
+    assert program_name() == ("hta-sql", "")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.chdir(tmp_path)
+    scripts = tmp_path / "env" / "bin"
+    scripts.mkdir(parents=True)
+    monkeypatch.setattr("sys.executable", str(scripts / "python"))
+    assert program_name() == (f"{scripts / 'python'} -m hta_sql", "")
+    for name in ("hta-sql", "activate"):
+        (scripts / name).touch()
+    assert program_name() == ("hta-sql", ". env/bin/activate")
 
 
 @pytest.mark.parametrize(

@@ -30,15 +30,29 @@ def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> 
     )
     assert lines[2].startswith("serving_steps rank 0: prefill (SGLang), 1 iteration; 50.000 µs")
     assert "0 to 20,000 tokens/s out" in lines[2]
-    assert lines[4].startswith("See: hta-sql ingest ")
-    assert lines[4].endswith("hta-sql run job.store iterations")
+    assert lines[-1].startswith("See: hta-sql ingest ")
+    assert lines[-1].endswith("hta-sql run job.store iterations")
 
 
 def test_time_at_the_roofline_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
     """For an unknown device, the roofline line explains how to pass its peaks."""
     line = cli("serving", trace_path("serving_roofline.json")).out.splitlines()[1]
     assert line.startswith("  Known work of an iteration: 0.000 TFLOP and 0.002 GB.")
-    assert "pass custom_peak_tflops and custom_peak_tbps to serving_roofline" in line
+    command = (
+        "hta-sql run job.store serving_roofline --custom-peak-tflops TFLOPS --custom-peak-tbps TBPS"
+    )
+    assert line.endswith(command)
+
+
+def test_replays_without_their_capture_name_the_option(
+    cli: Cli, trace_path: Callable[[str], object]
+) -> None:
+    """Serving and doctor name --captures, and doctor does not demand steps of an engine."""
+    path = trace_path("serving_steps.json")
+    assert "hta-sql ingest TRACES -o job.store --captures CAPTURES" in cli("serving", path).out
+    out = cli("doctor", path).out
+    assert "hta-sql ingest TRACES -o STORE --captures CAPTURES" in out
+    assert "prof.step()" not in out
 
 
 def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:

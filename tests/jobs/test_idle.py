@@ -55,3 +55,38 @@ def test_the_host_bound_rank_waits_for_its_operators(jobs: Jobs) -> None:
     assert first == (1, "host operator"), waits
     others = [waits.get((rank, "host operator"), 0) for rank in (0, 2, 3)]
     assert {waits[first] - ns for ns in others} == {11 * 60_000}
+
+
+def test_the_longest_idle_times_of_all_ranks_come_first(jobs: Jobs) -> None:
+    """The first row of a run is the slow rank's, not that of rank 0."""
+    rows = jobs.con.execute(
+        "SELECT rank, idle_ns, position FROM idle_causes_v1(runs := ['data loading'])"
+    ).fetchall()
+    assert rows == sorted(rows, key=lambda row: (-row[1], row[0], row[2]))
+    assert rows[0][0] == 3
+
+
+def test_the_rank_that_its_host_delays_leads_to_the_idle_time_of_all_ranks(jobs: Jobs) -> None:
+    """The analysis that the straggler points to shows more idle time on its rank than on the others."""
+    rows = jobs.con.execute(
+        "SELECT rank, next_analysis, message FROM stragglers_v1(runs := ['host-bound']) WHERE is_straggler"
+    ).fetchall()
+    ((rank, analysis, message),) = rows
+    assert (rank, analysis) == (1, "step_contents")
+    assert message.endswith("compare the ranks in step_contents, part idle.")
+    idle = jobs.con.execute(
+        "SELECT rank, sum(self_ns) FROM step_contents_v1(runs := ['host-bound']) "
+        "WHERE part = 'idle' AND waits_for = 'host' GROUP BY rank ORDER BY 2 DESC, rank"
+    ).fetchall()
+    assert idle[0][0] == 1
+
+
+def test_the_largest_contents_of_all_steps_come_first(jobs: Jobs) -> None:
+    """step_contents orders the rows of a run by their time."""
+    times = [
+        ns
+        for (ns,) in jobs.con.execute(
+            "SELECT self_ns FROM step_contents_v1(runs := ['host-bound'])"
+        ).fetchall()
+    ]
+    assert times == sorted(times, reverse=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.errors import LibraryError
+from hta_sql.library.answers import first_terms
 from hta_sql.library.header import REPORT, TITLE_CHARACTERS
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.rules.problem import (
@@ -200,10 +201,15 @@ def shown(about: SqlObject) -> Iterator[Found]:
 
 
 def apart(about: SqlObject) -> Iterator[Found]:
-    """Check that an analysis with independent ranks orders its rows by run and rank first."""
+    """Check that the rows of an analysis with independent ranks can be concatenated and sorted."""
     ranks_fact = about.facts.get("Ranks")
-    if ranks_fact is not None and (ranks_fact != "independent" or not _BY_RANK.search(about.text)):
-        rule = "the only allowed value is independent, and only if the rows are ordered by run and rank first"
+    terms = [term.name for term in first_terms(about)]
+    is_sorted = bool(_BY_RANK.search(about.text)) or (terms[:1] == ["run"] and "rank" in terms)
+    if ranks_fact is not None and (ranks_fact != "independent" or not is_sorted):
+        rule = (
+            "the only allowed value is independent, and only if the rows are ordered by run and rank first, or "
+            "by run and other columns of the analysis up to the rank"
+        )
         yield fact_line("Ranks"), f"Ranks is {ranks_fact!r}; {rule}"
 
 

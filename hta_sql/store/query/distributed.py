@@ -33,7 +33,7 @@ from hta_sql.store.disk.manifest import TABLES, digest_of
 from hta_sql.store.query.connection import Connection
 from hta_sql.store.query.execution import questions_of, table_of
 from hta_sql.store.query.limits import engine
-from hta_sql.store.query.partitions import Scope
+from hta_sql.store.query.partitions import Scope, concatenated
 
 if TYPE_CHECKING:
     import duckdb
@@ -102,9 +102,10 @@ def compute(task: Task) -> TaskResult:
     verify = bool(options.pop("verify", False))
     with Connection(folder, engine(**options), library, safe=False, verify=verify) as connection:
         before = connection.opened().ranks
-        questions = questions_of(library.find(task.analysis), task.values, before)
-        reads = reads_of_analysis(library, library.find(task.analysis), task.values)
-        rows = connection.run(lambda con: table_of(con, questions), reads)
+        analysis = library.find(task.analysis)
+        questions = questions_of(analysis, task.values, before)
+        reads = reads_of_analysis(library, analysis, task.values)
+        rows = connection.run(lambda con: table_of(con, questions, analysis), reads)
         if lost := set(before) - set(connection.opened().ranks):
             runs = ", ".join(sorted({run for run, *_ in lost}))
             raise StoreError(
@@ -147,15 +148,13 @@ def gathered(
             future.cancel()
 
 
-def read(folder: StoreFolder, parts: Iterable[TaskResult]) -> pa.Table:
-    """Concatenate the rows of partitions.
+def read(folder: StoreFolder, parts: Iterable[TaskResult], analysis: SqlObject) -> pa.Table:
+    """Return the rows of partitions, in the row order of the analysis.
 
     Raises:
         StoreError: A file of a partition is missing.
     """
-    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
-
-    return pa.concat_tables([_rows(folder, part) for part in parts])
+    return concatenated([_rows(folder, part) for part in parts], analysis)
 
 
 def _rows(folder: StoreFolder, part: TaskResult) -> pa.Table:

@@ -14,7 +14,7 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.results.engine_types import lacks_arrow, lacks_python, table_of_relation
 from hta_sql.results.first_rows import FirstRows
 from hta_sql.results.result import Result
-from hta_sql.store.query.partitions import Size, one_by_one
+from hta_sql.store.query.partitions import Size, concatenated, interleaves_ranks, one_by_one
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,14 +48,13 @@ def questions_of(
     return found
 
 
-def table_of(con: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> pa.Table:
-    """Return the concatenated rows of queries."""
-    tables = [_table(con, *question) for question in questions]
-    if len(tables) == 1:
-        return tables[0]
-    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
-
-    return pa.concat_tables(tables)
+def table_of(
+    con: duckdb.DuckDBPyConnection,
+    questions: Sequence[Question],
+    analysis: SqlObject | None = None,
+) -> pa.Table:
+    """Return the rows of all queries, in the row order of the analysis."""
+    return concatenated([_table(con, *question) for question in questions], analysis)
 
 
 def result_of(
@@ -103,6 +102,8 @@ def first_rows_of(
     given: tuple[str, ...] = (),
 ) -> FirstRows:
     """Return the first rows of queries and the total row count; import Arrow only if necessary."""
+    if len(questions) > 1 and interleaves_ranks(analysis):
+        return _first_of(Result.of_rows(table_of(con, questions, analysis), analysis, given), count)
     rows: list[tuple[Any, ...]] = []
     total = 0
     for query, values in questions:

@@ -1,5 +1,8 @@
 """Partitions of a query: concatenating their rows gives the result.
 
+If an analysis with independent ranks orders its rows by run and something else than rank, the
+concatenated rows are sorted again.
+
 An analysis whose answers are materialized per run can be partitioned by run. An analysis that
 declares ``Ranks: independent`` can also be partitioned by rank.
 """
@@ -7,13 +10,16 @@ declares ``Ranks: independent`` can also be partitioned by rank.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import RankError
-from hta_sql.library.answers import is_of_runs
+from hta_sql.library.answers import first_terms, is_of_runs
 from hta_sql.library.objects import Library, SqlObject
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +89,25 @@ def one_by_one(
     if len(wanted) < 2 or sum(events for *_, events in wanted) < APART_EVENTS:
         return [{}]
     return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
+
+
+def concatenated(tables: Sequence[pa.Table], analysis: SqlObject | None) -> pa.Table:
+    """Return the rows of partitions as one table, in the row order of the analysis."""
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
+
+    if len(tables) == 1:
+        return tables[0]
+    whole = pa.concat_tables(tables)
+    if analysis is None or not interleaves_ranks(analysis):
+        return whole
+    terms = first_terms(analysis)
+    return whole.sort_by([(t.name, "descending" if t.falls else "ascending") for t in terms])
+
+
+def interleaves_ranks(analysis: SqlObject) -> bool:
+    """Return whether an analysis with independent ranks has other sort columns before the rank."""
+    second = [term.name for term in first_terms(analysis)][1:2]
+    return _has_independent_ranks(analysis) and second != ["rank"]
 
 
 def unsplit_reason(analysis: SqlObject, library: Library) -> str | None:

@@ -169,9 +169,9 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             self.check_scope(values.get("runs") or (), values.get("ranks") or ())
             parts = self._elsewhere(analysis, values, executor)
             paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
-            return Result.of_rows(partial(read, self._folder, parts), *about, paths)
+            return Result.of_rows(partial(read, self._folder, parts, analysis), *about, paths)
         rows = self._connection.run(
-            lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept)),
+            lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept), analysis),
             reads_of_analysis(self.library, analysis, values, is_kept=is_kept),
         )
         return Result.of_rows(rows, *about)

@@ -266,7 +266,7 @@ SELECT
         WHEN NOT e.is_named THEN NULL
         WHEN e.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
         WHEN e.cause IN ('data loading', 'checkpoint') THEN 'step_accounting'
-        WHEN e.cause = 'host-bound' AND e.subject IS NOT NULL THEN 'ops_by_name'
+        WHEN e.cause = 'host-bound' AND e.subject IS NOT NULL THEN 'step_contents'
         ELSE 'collective_waits'
     END AS next_analysis
 FROM worded AS e

@@ -1,4 +1,4 @@
--- Step time by part, operator, shapes and kernel: the rows that the comparison analysis compares.
+-- Step time by part, operator, shapes and kernel, most time first: the rows that the comparison analysis compares.
 --
 -- Every nanosecond of a step is in exactly one row. If different kinds of activity overlap, the time counts as
 -- computation, transfer, wait or copies, in this order of precedence. Among concurrent operations of the same kind,
@@ -47,4 +47,6 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   op_count              BIGINT [count]  Number of operations that started.
 SELECT c.*
 FROM lib.step_contents(runs, ranks, steps, include_last_profiler_step) AS c
-ORDER BY ALL
+ORDER BY
+    c.run, c.self_ns DESC, c.rank, c.step, c.part, c.waits_for, c.operator, c.shapes, c.kernel, c.root, c.module_or_annotation,
+    c.category, c.phase, c.dur_ns, c.op_count

@@ -6,7 +6,7 @@
 -- ProfilerStep#8 of the other therefore share the row ProfilerStep, unless by_step_number separates them, as HTA does.
 --
 -- Title: Operations that differ
--- Shown: name, change, diff_count, diff_sum_ns, diff_pct, control_sum_ns, test_sum_ns, category
+-- Shown: name, count_change, diff_count, diff_sum_ns, diff_pct, control_sum_ns, test_sum_ns, category
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA TraceDiff.compare_traces and TraceDiff.ops_diff
@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO trace_diff_v1(
 --   category        VARCHAR         Category as in ops_by_name; NULL without by_category.
 --   name            VARCHAR         Name, or short name with by_short_name.
 --   shapes          VARCHAR         Input shapes as JSON; NULL without by_shapes.
---   change          VARCHAR         Change in count, not in duration: added, deleted, increased, decreased or unchanged.
+--   count_change    VARCHAR         Change in count: added, deleted, increased, decreased or unchanged.
 --   control_count   BIGINT [count]  Number of operations in the control; 0 if none.
 --   test_count      BIGINT [count]  Number of operations in the test; 0 if none.
 --   diff_count      BIGINT [count]  Test minus control.

@@ -21,6 +21,8 @@ CREATE OR REPLACE MACRO findings_v1(
     unrecorded_above_pct DOUBLE := 1.0,
     -- Report time that may be either idle or earlier work if it takes at least this share of the recording [%].
     undecided_above_pct DOUBLE := 10.0,
+    -- Report replayed graphs without a capture if their kernels take at least this share of GPU time [%].
+    uncaptured_above_pct DOUBLE := 10.0,
     -- Report the first step as a start-up transient if it is longer than this multiple of the median step.
     transient_above_ratio DOUBLE := 2.0,
     -- Report start times of ranks that differ by more than this limit [ns].
@@ -58,6 +60,19 @@ WITH
         FROM unrecorded_kinds AS k
         JOIN ranks AS r ON r.run = k.run AND r.rank = k.rank
         WHERE 100 * k.ns >= CASE k.kind WHEN 'undecided' THEN undecided_above_pct ELSE unrecorded_above_pct END * r.dur
+    ),
+    served AS (
+        SELECT DISTINCT i.run, i.rank FROM lib.annotated_iterations(runs, ranks) AS i
+    ),
+    unexplained_replays AS (
+        SELECT
+            g.run, g.rank,
+            100 * coalesce(sum(g.dur) FILTER (contains(c.name, 'GraphLaunch') AND m.event_id IS NULL), 0) / nullif(sum(g.dur), 0) AS replayed_pct
+        FROM gpu_ops AS g
+        LEFT JOIN runtime_calls AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.launch_id
+        LEFT JOIN graph_matches AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
+        WHERE lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank) AND NOT g.is_suspect
+        GROUP BY g.run, g.rank
     ),
     run_facts AS (
         SELECT
@@ -200,10 +215,16 @@ WITH
         FROM health AS h
         WHERE h.communication_count > 0 AND h.communication_with_seq_count = 0
         UNION ALL
-        SELECT h.run, h.rank, 'warning', 'no_steps', 0,
-            lib.message('findings.no_steps', NULL)
+        SELECT h.run, h.rank, CASE WHEN s.run IS NULL THEN 'warning' ELSE 'note' END, 'no_steps', 0,
+            CASE WHEN s.run IS NULL THEN lib.message('findings.no_steps', NULL) ELSE lib.message('findings.no_steps_serving', NULL) END
         FROM health AS h
+        LEFT JOIN served AS s ON s.run = h.run AND s.rank = h.rank
         WHERE h.step_count = 0 AND h.event_count > 0
+        UNION ALL
+        SELECT g.run, g.rank, 'note', 'graphs_without_capture', g.replayed_pct,
+            lib.message('findings.graphs_without_capture', {'replayed_pct': g.replayed_pct})
+        FROM unexplained_replays AS g
+        WHERE g.replayed_pct >= uncaptured_above_pct
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'start_up_transient', h.first_step_ns / h.median_step_ns,
             lib.message('findings.start_up_transient', {'step_ratio': h.first_step_ns / h.median_step_ns})

@@ -161,4 +161,6 @@ FROM named AS s
 LEFT JOIN traced AS t ON t.run = s.run AND t.rank = s.rank
 LEFT JOIN compiled AS c ON c.run = s.run AND c.rank = s.rank AND c.frame = s.frame
 WHERE s.host_total_ns <> 0 OR s.device_total_ns <> 0 OR s.backward_device_total_ns <> 0 OR s.call_count > 0
+-- Without frames there are no lines, and the remaining row would only state that 100 % lies outside of them.
+QUALIFY bool_or(s.frame IS NOT NULL) OVER (PARTITION BY s.run, s.rank)
 ORDER BY s.run, s.rank, s.device_self_ns DESC, s.host_self_ns DESC, s.frame

@@ -1,4 +1,5 @@
--- Every idle gap of each device stream: length, category, adjacent operations, and the launch that ended the gap.
+-- Every idle gap of each device stream, longest first: length, category, adjacent operations, and the launch that ended
+-- the gap.
 --
 -- host_wait: the host launched the next operation only after all previous operations had ended. kernel_wait: a gap
 -- below the threshold between operations that were both queued. other: a longer gap, for instance because the
@@ -56,4 +57,4 @@ SELECT
     c.name AS op_name
 FROM lib.idle_gaps(runs, ranks, steps, include_last_profiler_step, kernel_wait_below_ns) AS i
 LEFT JOIN cpu_ops AS c ON c.run = i.run AND c.rank = i.rank AND c.event_id = i.op_id
-ORDER BY i.run, i.rank, i.device, i.stream, i.ended
+ORDER BY i.run, dur DESC, i.rank, i.device, i.stream, ts

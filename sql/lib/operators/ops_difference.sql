@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib.ops_difference(
 --   category        VARCHAR         Category of the operation.
 --   name            VARCHAR         Name of the event.
 --   shapes          VARCHAR         Input shapes.
---   change          VARCHAR         Change in count: added, deleted, increased, decreased or unchanged.
+--   count_change    VARCHAR         Change in count: added, deleted, increased, decreased or unchanged.
 --   control_count   BIGINT [count]  Number of operations in the control; 0 if none.
 --   test_count      BIGINT [count]  Number of operations in the test; 0 if none.
 --   diff_count      BIGINT [count]  Test minus control.
@@ -53,7 +53,7 @@ SELECT
         WHEN b.test_count > b.control_count THEN 'increased'
         WHEN b.test_count < b.control_count THEN 'decreased'
         ELSE 'unchanged'
-    END AS change,
+    END AS count_change,
     b.control_count AS control_count,
     b.test_count AS test_count,
     b.test_count - b.control_count AS diff_count,
