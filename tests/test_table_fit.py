@@ -97,7 +97,11 @@ def test_long_reasons_become_notes_instead_of_being_cut() -> None:
     """A reason is printed in full below the table; several columns of notes share one column."""
     reason = "not statistically significant: chance explains the lateness"
     message = "Suspected straggler: rank 1 costs the other ranks up to 11.4 %"
-    columns = {"rank": [0, 1], "verdict_reason": [None, reason], "message": [None, message]}
+    columns: dict[str, list[Any]] = {
+        "rank": [0, 1],
+        "verdict_reason": [None, reason],
+        "message": [None, message],
+    }
     assert [line.split() for line in printed(columns, 70)[2:4]] == [
         ["0", "–"],  # noqa: RUF001 - the dash that stands for NULL
         ["1", "[1]", "[2]"],
@@ -118,7 +122,7 @@ def test_the_footer_offers_only_what_is_left_out() -> None:
 
 def test_the_footer_names_columns_without_differences() -> None:
     """Equal and empty columns are named once; an empty string counts as empty."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "rank": [0, 1],
         "run": ["job", "job"],
         "name": ["a" * 30, "b" * 30],

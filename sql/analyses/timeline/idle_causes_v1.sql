@@ -1,7 +1,7 @@
 -- Why devices are idle: idle time in steps by the host activity on the thread that launches the next operation.
 --
--- Rows of a run are ordered by time over all ranks, longest first. The rows of a rank sum exactly to the three idle and three unrecorded times
--- of `step_accounting` for the same steps. Unrecorded time is not idle: the device runs work that is not in the trace.
+-- Rows of a run are ordered by time over all ranks, longest first. The rows of a rank sum exactly to the three idle and
+-- three unrecorded times of `step_accounting` for the same steps. Unrecorded time is not idle: the device runs work that is not in the trace.
 -- Time until the end of the call that launches the next operation is attributed to the host. Time from the end of that
 -- call to the start of the operation is attributed to the device (device queue).
 --
@@ -11,7 +11,7 @@
 -- a gap still counts as a cause.
 --
 -- Title: Why GPUs are idle
--- Shown: rank, idle_ns, step_pct, cause, name, relation, call, gap_count, longest_ns, next_analysis, message
+-- Shown: rank, idle_ns, step_pct, cause, name, relation, call, gap_count, longest_ns, next_analysis, event_id, message
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin "Other", by host activity
@@ -50,7 +50,7 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   event_id       BIGINT          Event to inspect in the longest gap: the host event, or the device operation that ends the gap; NULL if unknown.
 --   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         Explanation and recommended next step.
---   next_analysis  VARCHAR         Analysis that shows more, with its options on the command line: hta-sql run STORE, or STORE:RUN with several runs.
+--   next_analysis  VARCHAR         Analysis that shows more; event_stack needs event_id as --event-ids and the rank as --ranks.
 WITH
     parts AS MATERIALIZED (
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
@@ -108,10 +108,6 @@ SELECT
         WHEN c.cause IN ('unknown', 'unrecorded') THEN 'rank_health'
         WHEN c.event_id IS NULL OR c.cause IN ('device queue', 'no event') THEN 'idle_gaps'
         ELSE 'event_stack'
-    END || format(' --ranks {}', c.rank)
-    || CASE
-        WHEN c.event_id IS NOT NULL AND c.cause NOT IN ('unknown', 'unrecorded', 'device queue', 'no event') THEN format(' --event-ids {}', c.event_id)
-        ELSE ''
     END AS next_analysis
 FROM described AS c
 JOIN lib.step_sums(runs, ranks, steps, include_last_profiler_step) AS s ON s.run = c.run AND s.rank = c.rank
