@@ -43,7 +43,7 @@ WITH
     _split_4 AS (
         FROM lib._split_paths('_split_3')
     ),
-    -- The last component of a qualified name tells most arguments apart; the last two are needed for a::Gemm and b::Gemm.
+    -- The last component of a qualified name shows most arguments apart; the last two are needed for a::Gemm and b::Gemm.
     _labels AS (
         SELECT
             s.name, s.path[1] AS short_name,
