@@ -277,7 +277,7 @@ def test_the_command_says_what_is_kept(store: Path) -> None:
     assert "Computed temporal_breakdown of run a: " in done.stderr
     said = CliRunner().invoke(program, ["materialize", str(store), "--list"])
     assert re.search(
-        r"^temporal_breakdown: 1 of 3 runs, \d+ rows, [\d.]+ kB$", said.stdout, re.MULTILINE
+        r"^temporal_breakdown: 1 of 3 runs, \d+ rows?, [\d.]+ kB$", said.stdout, re.MULTILINE
     )
     again = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--runs", "a"])
     assert "Everything is already materialized." in again.stderr

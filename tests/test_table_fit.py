@@ -170,7 +170,7 @@ def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
             "wait_pct",
             "idle_pct",
         },
-        "top_costs": {"cost", "cost_ns", "cost_pct", "worst_rank", "subject", "message"},
+        "top_costs": {"cost", "cost_ns", "cost_pct", "worst_rank", "short_name", "message"},
         "stragglers": {"rank", "verdict", "cause", "cost_pct", "late_ns", "subject"},
         "advice": {"rule", "rank", "step_saved_ns", "ceiling_pct", "subject"},
     }

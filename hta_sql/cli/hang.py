@@ -52,7 +52,7 @@ MARKS = {
 """State of a cell of ``hang_grid`` ─▶ mark in the map."""
 
 TABLE = (
-    *("channel", "is_root", "kind", "collective_seq_id", "op", "missing_ranks", "waiting_ranks"),
+    *("channel", "missing_ranks", "waiting_ranks", "op", "kind", "is_root", "collective_seq_id"),
     *("different_ranks", "undumped_ranks", "since"),
 )
 

@@ -95,9 +95,8 @@ def test_no_format_acts_on_the_terminal(
     code, out, _ = at_a_terminal("sql", store, SQL, "--format", format_name, "--limit", "5")
     assert code == 0
     assert acting(out) == set()
-    assert "\\x1b[66;6m" in out.replace("\\\\", "\\").replace("\\[", "[").replace(
-        "\\u001b", "\\x1b"
-    )
+    # A table may truncate the middle of a name.
+    assert "\\x1b[66;6" in out.replace("\\\\", "\\").replace("\\[", "[").replace("\\u001b", "\\x1b")
 
 
 def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], store: Path) -> None:

@@ -45,6 +45,9 @@ KERNEL_SUMS = {
 MODULES = "EXISTS (FROM python_calls AS p WHERE p.run = g.run AND p.rank = g.rank AND starts_with(p.name, 'nn.Module: '))"
 """Condition that a rank has rows in ``modules``."""
 
+FRAMES = "EXISTS (FROM python_calls AS p WHERE p.run = g.run AND p.rank = g.rank)"
+"""Condition that a rank has rows in ``source_lines``."""
+
 DIFFERENT = """
     WITH
         totals AS (
@@ -85,7 +88,8 @@ def assert_all_sums(store: TraceStore) -> None:
         for call, (total, which) in KERNEL_SUMS.items()
     ]
     for call, total, which in checks:
-        condition = MODULES if call.startswith("modules") else which
+        needs = {"modules": MODULES, "source_lines": FRAMES}
+        condition = needs.get(call.partition("_v")[0], which)
         query = DIFFERENT.format(call=call, total=total, condition=condition)
         assert store.sql(query).rows() == [], call
 

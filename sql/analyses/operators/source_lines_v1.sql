@@ -5,8 +5,8 @@
 -- counts once. Device time is the duration of the operations launched during the self or total time, summed even if
 -- they ran concurrently. Backward operators run on a thread without frames. Their operations are reported in the
 -- backward columns, on the line of the forward operator. The row without a frame covers activity outside shown frames.
--- Over all rows, host_self_ns sums to all time in host events, and device_self_ns to the duration of all device
--- operations. Frames come from the Python tracer or, if a trace has no such frames, from the stacks recorded with
+-- Over all rows of a rank, host_self_ns sums to all time in host events, and device_self_ns to the duration of all
+-- device operations; a rank without frames has no rows. Frames come from the Python tracer or, if a trace has no such frames, from the stacks recorded with
 -- operators; the time of Python itself is then missing. Kernels of a compiled graph belong to the line that calls the
 -- graph. compiled_device_ns attributes these kernels to the model functions whose operators they compute.
 --
