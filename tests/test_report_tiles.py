@@ -1,10 +1,10 @@
-"""Tests that partly known headline figures of a report are shown as bounds."""
+"""Tests of the headline figures of a report."""
 
 from __future__ import annotations
 
 import pytest
 
-from hta_sql.report.tiles import mfu_figure
+from hta_sql.report.tiles import idle_figure, mfu_figure
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,9 @@ def test_mfu_of_little_covered_time_is_a_lower_bound(
 ) -> None:
     """Below 90 % coverage, MFU is shown as a lower bound."""
     assert mfu_figure(40.0, covered) == expected
+
+
+def test_idle_time_has_one_tile() -> None:
+    """Launch-bound time is part of the idle time, so it stands in the label of the same tile."""
+    assert idle_figure(13.0, 12.0) == ("idle, 12 % launch-bound", "13 %")
+    assert idle_figure(13.0, None) == ("idle", "13 %")

@@ -111,17 +111,21 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         share = kpi["peak_memory_pct"]
         of = f", {_percent(share)} of the device" if share is not None else ""
         yield f"peak memory{of}", size_text(kpi["peak_memory_bytes"])
-    if kpi["launch_bound_pct"] is not None:
-        yield "launch-bound", _percent(kpi["launch_bound_pct"])
+    if kpi["idle_pct"] is not None:
+        yield idle_figure(kpi["idle_pct"], kpi["launch_bound_pct"])
     if kpi["exposed_communication_pct"]:
         yield "exposed communication", _percent(kpi["exposed_communication_pct"])
-    if kpi["idle_pct"] is not None:
-        yield "idle", _percent(kpi["idle_pct"])
 
 
 def _mean_wait(rows: list[Row]) -> float:
     """Return the mean exposed wait of the steps [ns], as in the bar of the step."""
     return sum(row["exposed_wait_ns"] or 0 for row in rows) / len(rows)
+
+
+def idle_figure(idle_pct: float, launch_bound_pct: float | None) -> tuple[str, str]:
+    """Return (label, value) of idle time; the label has the part of it that is launch-bound."""
+    part = f", {_percent(launch_bound_pct)} launch-bound" if launch_bound_pct else ""
+    return f"idle{part}", _percent(idle_pct)
 
 
 def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:
