@@ -93,7 +93,7 @@ def _checked(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_decimal(kind):
         ends = pc.min_max(column).values()
         if any(end.is_valid and abs(end.as_py()) >= 10**kind.precision for end in ends):
-            raise pa.ArrowInvalid("more digits than the type has")
+            raise pa.ArrowInvalid("more digits than the type can represent")
     return column.cast(kind)
 
 

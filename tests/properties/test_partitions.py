@@ -88,13 +88,17 @@ def test_there_are_some() -> None:
     whole = {name: unsplit_reason(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {
         **dict.fromkeys(("call_stack", "call_stack_threads"), whole["call_stack"]),
-        "jobs": "it reads runs, whose tags change",
-        "kpi_trends": "a run stands beside the runs before it",
+        "jobs": "the table runs contains tags, which can change",
+        "kpi_trends": "a run is compared with earlier runs",
         **dict.fromkeys(
-            ("comparability", "comparison", "trace_diff"), "its rows combine several runs"
+            (
+                *("comparability", "comparison", "predictions", "serving_comparison"),
+                *("snapshot_diff", "trace_diff"),
+            ),
+            "its rows combine several runs",
         ),
     }
-    assert whole["call_stack"] == "trees and threads are numbered through all runs"
+    assert whole["call_stack"] == "trees and threads are numbered across all runs"
 
 
 def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:

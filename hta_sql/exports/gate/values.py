@@ -1,4 +1,4 @@
-"""The values that a rule compares: rows of a side, paired by key, with a sample for each step."""
+"""The values that a rule compares: rows of both sides, paired by key, with one sample per step."""
 
 from __future__ import annotations
 

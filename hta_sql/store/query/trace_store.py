@@ -232,7 +232,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         return gathered(asked, executor, self._waiting)
 
     def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
-        """Return whether the materialized answer covers a query: default arguments, all its runs."""
+        """Return whether a materialized answer covers a query with default arguments and these runs."""
         runs = values.get("runs", self.runs())
         is_default = analysis == answers(self.library.base).get(analysis.base_name)
         kept = self._connection.opened().materialized.get(analysis.base_name, set())

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO blocking_communication_v1(
 -- Columns:
 --   run                    VARCHAR      Run name.
 --   rank                   INTEGER      Rank of the process.
---   part                   VARCHAR      group, or several groups for time in which more than one group is exposed.
+--   part                   VARCHAR      'group' for time in which one group is exposed, 'several groups' for time in which more than one is.
 --   pg_name                VARCHAR      Process group name; NULL if not recorded.
 --   pg_desc                VARCHAR      Process group description.
 --   pg_ranks               VARCHAR      Ranks of the group as JSON; NULL if unknown.

@@ -18,7 +18,7 @@
 --
 -- Waits between streams are inferred, and so are waits of the host if no waiting calls are recorded. If no wait of a
 -- launching thread for its device is recorded, launches stay as early as recorded, and savings are lower bounds. The
--- interval of a saving is the interval of its mean over steps.
+-- confidence interval of a saving is that of its mean over the steps.
 --
 -- Title: Step time under other conditions
 -- Shown: scenario, step_ns, replayed_step_ns, saved_pct, bound, changed_ranks, reason

@@ -34,8 +34,8 @@ WITH
         FROM query_table(path_nodes) AS n
         WHERE n.kind <> 'gpu' AND NOT n.is_start
     ),
-    -- Operations put into each stream at the same time; if a graph launch puts in many, the first to start and the
-    -- last to end.
+    -- Operations enqueued on each stream at the same time. If a graph launch enqueues several, they are reduced to the
+    -- first start and the last end.
     _enqueued AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.device, o.stream, o.launch_ts,

@@ -61,12 +61,12 @@ def _of(replay: Replay, name: str, lag: Floats) -> Durations:
 
 
 def parts(replay: Replay, now: Durations, uniform: Durations) -> Iterator[tuple[Part, Durations]]:
-    """Yield each part of the job, with the durations if only this part takes as long as recorded.
+    """Yield each part of the job with the durations if only that part keeps its recorded ones.
 
     Args:
         replay: The run.
         now: Durations as recorded.
-        uniform: Durations of the scenario uniform, which apply to all other parts.
+        uniform: Durations in the uniform scenario, which apply to all other parts.
     """
     nodes = replay.nodes
     is_operation = replay.graph.is_operation
