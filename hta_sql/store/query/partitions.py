@@ -32,6 +32,9 @@ LEAST_EVENTS = 1_000_000
 MOST_TASKS = 64
 """Approximate maximum number of tasks of a query."""
 
+_LISTED = 20
+"""Maximum number of runs or ranks that an error lists."""
+
 Size = tuple[str, int, int]
 """Run, rank and number of events."""
 
@@ -67,11 +70,16 @@ def refuse_unknown(
     ranks = sorted({rank for _, rank, _ in sizes})
     for run in wanted_runs:
         if run not in runs:
-            raise RankError(f"No run {run!r} in {store!r}; available runs: {', '.join(runs)}.")
+            raise RankError(f"No run {run!r} in {store!r}; available runs: {_first(runs)}.")
     for rank in wanted_ranks:
         if rank not in ranks:
-            known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
-            raise RankError(f"No rank {rank} in {store!r}; available ranks: {known}.")
+            raise RankError(f"No rank {rank} in {store!r}; available ranks: {_first(ranks)}.")
+
+
+def _first(names: Sequence[str | int]) -> str:
+    """Join the first names of a list, and count all if some are omitted."""
+    more = f", ... ({len(names):,} in total)" if len(names) > _LISTED else ""
+    return ", ".join(map(str, names[:_LISTED])) + more
 
 
 def one_by_one(
