@@ -132,7 +132,11 @@ WIDE = (
 )
 """Suites of many similar cases; ``make test`` runs one case in five of each."""
 
-MANY = ("safety/", "cli/", "ingestion/", "test_report", "test_serving_advice.py", "test_charts.py")
+MANY = (
+    *("safety/", "cli/", "ingestion/", "test_report", "test_serving_advice.py", "test_charts.py"),
+    *("pinned/test_answers.py", "trace_analysis/", "explorer/", "cookbook/", "agents/"),
+    *("test_chart_topics.py", "test_materialized_answers.py", "test_filters.py"),
+)
 """Suites of many tests that take a second or more; ``make test`` runs one in three of each file."""
 
 ONE_OF = {DEEP: 10, WIDE: 5, MANY: 3}

@@ -119,6 +119,7 @@ def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine
     assert changes(found, pinned(GOLDEN)[key]) == []
 
 
+@pytest.mark.always
 def test_each_call_is_pinned_and_nothing_else() -> None:
     """Every call to an analysis and every golden case is pinned, and nothing else is."""
     for place in PLACES:
