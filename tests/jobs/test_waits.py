@@ -7,6 +7,8 @@ import pytest
 from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import KINDS, UNSURE, every_kind
 
+pytestmark = pytest.mark.slow  # its jobs take a minute to simulate and ingest
+
 TOLERANCE_NS = 2_000
 
 

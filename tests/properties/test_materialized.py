@@ -38,6 +38,7 @@ def shown(store: Path, names: list[str]) -> Shown:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize(
     ("names", "runs"),
