@@ -68,6 +68,9 @@ def test_all_but_a_few_can_be_kept() -> None:
     """Only analyses that combine runs, or number rows across runs, cannot be materialized."""
     library = load_library()
     left = {about.base_name for about in library.newest()} - set(ALL)
-    of_several_runs = {"trace_diff", "comparison", "comparability", "kpi_trends", "jobs"}
+    of_several_runs = {
+        *("trace_diff", "comparison", "comparability", "kpi_trends", "jobs"),
+        *("serving_comparison", "predictions", "snapshot_diff"),
+    }
     assert left == of_several_runs | {"call_stack", "call_stack_threads"}
     assert left >= OF_NO_RUN
