@@ -38,12 +38,12 @@ WITH
         WINDOW of_rank AS (PARTITION BY f.run, f.rank)
     ),
     _parts AS (
-        SELECT r.run, r.rank, CASE r.rule WHEN 'late_rank' THEN 'lateness' ELSE r.part END AS part, sum(r.ceiling_ns) AS ns
+        SELECT r.run, r.rank, r.part, sum(r.ceiling_ns) AS ns
         FROM _rules AS r
         WHERE
             NOT (r.has_host AND r.rule IN ('garbage_collection', 'indexing_loops', 'filled_copies'))
             AND NOT (r.has_elementwise AND r.rule = 'conv_bias')
-        GROUP BY ALL
+        GROUP BY r.run, r.rank, r.part
     ),
     _bounded AS (
         SELECT
