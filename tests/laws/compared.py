@@ -1,0 +1,187 @@
+"""Compares the answers of a changed job with those that follow from the answers of the job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from hta_sql.library.declared import Column
+from hta_sql.library.messages import SENTENCES
+from tests.laws.answers import Answer, Row
+from tests.laws.effects import Effect, kind_of
+
+NOT_COMPARED = SENTENCES | {"source", "path", "store", "evidence_sql", "finding_id", "next_analysis"}
+"""Columns with sentences, paths and calls, which state times, ranks and ids in their text."""
+
+RELATIVE = 1e-6
+ABSOLUTE = 1e-6
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that does not follow.
+
+    Attributes:
+        column: Name of the column; ``rows`` if the number of rows differs, ``error`` for a failure.
+        expected: The value that follows from the answer of the unchanged job.
+        found: The value of the changed job.
+    """
+
+    column: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.expected} expected, {self.found} found"
+
+
+def differences(before: Answer, after: Answer, effect: Effect) -> Iterator[Difference]:
+    """Yield the values of an answer that do not follow, at most one per column.
+
+    Args:
+        before: Answer for the job.
+        after: Answer for the changed job.
+        effect: Effect of the change.
+    """
+    if after.error or before.error:
+        if after.error:
+            yield Difference("error", before.error or "rows", after.error)
+        return
+    kept = [at for at, column in enumerate(before.columns) if column.name not in NOT_COMPARED]
+    columns = [before.columns[at] for at in kept]
+    expected = [_expected([row[at] for at in kept], columns, effect) for row in before.rows]
+    found = [tuple(row[at] for at in kept) for row in after.rows]
+    if len(expected) != len(found):
+        yield Difference("rows", f"{len(expected)} rows", f"{len(found)} rows")
+        return
+    if not effect.is_ordered:
+        key = _key_of(columns)
+        expected.sort(key=key)
+        found.sort(key=key)
+    for at, column in enumerate(columns):
+        close = _close(kind_of(column), effect)
+        for left, right in zip(expected, found, strict=True):
+            if not close(left[at], right[at]):
+                yield Difference(column.name, _short(left[at]), _short(right[at]))
+                break
+
+
+def _expected(row: Sequence[Any], columns: Sequence[Column], effect: Effect) -> Row:
+    rank = next((row[at] for at, c in enumerate(columns) if c.name == "rank"), None)
+    return tuple(
+        _followed(value, kind_of(column), effect, rank)
+        for value, column in zip(row, columns, strict=True)
+    )
+
+
+def _followed(value: Any, kind: str, effect: Effect, rank: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_followed(part, kind, effect, rank) for part in value]
+    if kind == "time" and isinstance(value, (int, float, Decimal)):
+        return value * effect.scale
+    if kind == "point" and isinstance(value, (int, float, Decimal)):
+        return value * effect.scale + effect.moved_ns
+    if kind == "event" and rank is not None:
+        return effect.events.get(rank, {}).get(value, value)
+    if isinstance(value, str):
+        return _with_other_numbers(value, kind, effect.ids)
+    return effect.ids.get(kind, {}).get(value, value) if isinstance(value, int) else value
+
+
+def _with_other_numbers(
+    text: str, kind: str, ids: Mapping[str, Mapping[object, object]]
+) -> str:
+    """Replace ids in a text: in lists of ranks, and after the words rank and stream."""
+    if kind == "ranks" and "rank" in ids:
+        return str(sorted(ids["rank"].get(rank, rank) for rank in map(int, re.findall(r"\d+", text))))
+    for word, new in ids.items():
+        if word in ("rank", "stream"):
+            text = re.sub(
+                rf"(?<=\b{word} )\d+", lambda found, new=new: str(new.get(int(found[0]), found[0])), text
+            )
+    return text
+
+
+def _key_of(columns: Sequence[Column]) -> Callable[[Row], tuple[str, ...]]:
+    """Return the sort key of rows that are compared as a set: exact values first, rounded ones last."""
+    exact = [at for at, c in enumerate(columns) if c.type not in ("DOUBLE", "FLOAT")]
+    rest = [at for at in range(len(columns)) if at not in exact]
+
+    def key(row: Row) -> tuple[str, ...]:
+        return tuple(repr(row[at]) for at in exact) + tuple(_rounded(row[at]) for at in rest)
+
+    return key
+
+
+def _rounded(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else repr(value)
+
+
+def _close(kind: str, effect: Effect) -> Callable[[Any, Any], bool]:
+    is_time = kind in ("time", "point")
+    is_exact = effect.scale == 1 and effect.relative == RELATIVE
+    slack = effect.slack_ns * effect.scale if is_time and not is_exact else ABSOLUTE
+
+    def close(left: Any, right: Any) -> bool:
+        if isinstance(left, list) and isinstance(right, list):
+            return len(left) == len(right) and all(map(close, left, right))
+        if isinstance(left, dict) and isinstance(right, dict):
+            return left.keys() == right.keys() and all(close(left[k], right[k]) for k in left)
+        if left == right or not (_is_number(left) and _is_number(right)):
+            return bool(left == right)
+        if isinstance(left, int) and isinstance(right, int) and (is_exact or not is_time):
+            return False
+        near = [left, left / effect.scale] if kind == "rate" else [left]
+        return any(
+            abs(one - right) <= max(slack, effect.relative * max(abs(one), abs(right)))
+            or (one != one and right != right)  # noqa: PLR0124 (NaN)
+            for one in near
+        )
+
+    return close
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def verdicts(answers: Mapping[str, Mapping[str, Answer]], run: str) -> dict[str, set[tuple[Any, ...]]]:
+    """Return what the answers for a run accuse: ranks, links, stages."""
+    found: dict[str, set[tuple[Any, ...]]] = {}
+    for analysis in answers.keys() & ACCUSES.keys():
+        wanted = ACCUSES[analysis]
+        answer = answers[analysis][run]
+        if answer.error:
+            found[analysis] = {("error", answer.error)}
+            continue
+        parts = [answer.column(name) for name in wanted.columns]
+        rows = zip(*parts, strict=True)
+        found[analysis] = {row for row in rows if wanted.is_accused(row)}
+    return found
+
+
+@dataclass(frozen=True)
+class Accusation:
+    """Columns that name whom an analysis accuses, and which of its rows do."""
+
+    columns: tuple[str, ...]
+    is_accused: Callable[[Row], bool]
+
+
+ACCUSES: Mapping[str, Accusation] = {
+    "stragglers": Accusation(
+        ("rank", "verdict"), lambda row: row[1] not in ("none", "unknown", None)
+    ),
+    "slow_links": Accusation(("link_ranks", "verdict"), lambda row: row[1] not in ("none", "unknown", None)),
+}
+

@@ -1,0 +1,64 @@
+"""How answers follow when a trace is changed: the expected value of each column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hta_sql.library.declared import Column
+
+_EVENT_ID = re.compile(r"event_id of|Position of the (event|operation)|Event to inspect")
+_RANK = re.compile(r"^(rank|src_rank|dst_rank|last_rank|m(in|ax)_rank|worst_rank|common_rank|peer)$")
+_ANY_ID = {
+    "stream": "stream",
+    "wait_on_stream": "stream",
+    "correlation": "correlation",
+    "wait_on_record_correlation": "correlation",
+    "lane_id": "tid",
+}
+_POINT = re.compile(r"(^|_)ts$|(^|_)(start|end)_ns$")
+_ABSOLUTE = frozenset({"base_time_ns"})
+_RATES = frozenset({"GB/s", "TB/s", "TFLOP/s", "1/s"})
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a change does to answers.
+
+    Attributes:
+        scale: Factor of all times.
+        moved_ns: How much later points in time are, counted from the first event.
+        ids: Kind of id (``stream``, ``correlation``, ``pid``, ``tid``, ``rank``) ─▶ old ─▶ new.
+        events: Rank (old) ─▶ old position of an event ─▶ new position.
+        is_ordered: Whether rows keep their order; if not, answers are compared as sets.
+        relative: Relative change of times and shares that the change itself explains.
+        slack_ns: Change of times that the change itself explains [ns], before scaling.
+    """
+
+    scale: int = 1
+    moved_ns: int = 0
+    ids: Mapping[str, Mapping[object, object]] = field(default_factory=dict)
+    events: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    is_ordered: bool = True
+    relative: float = 1e-6
+    slack_ns: float = 1
+
+
+def kind_of(column: Column) -> str:
+    """Return what a column holds: a kind of id, event, point, time, rate, sentence or value."""
+    if column.type == "BIGINT" and _EVENT_ID.search(column.doc):
+        return "event"
+    if column.type in ("INTEGER", "BIGINT") and _RANK.match(column.name):
+        return "rank"
+    if column.name in _ANY_ID:
+        return _ANY_ID[column.name]
+    if column.name in ("pid", "tid"):
+        return column.name
+    if column.type == "VARCHAR" and "ranks" in column.name:
+        return "ranks"
+    if column.name in _ABSOLUTE:
+        return "value"
+    if column.unit == "ns":
+        return "point" if _POINT.search(column.name) else "time"
+    return "rate" if column.unit in _RATES else "value"
