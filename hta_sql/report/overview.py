@@ -37,6 +37,9 @@ UNRECORDED = tuple(name for name in STEP_PARTS if name.startswith("unrecorded_")
 LATE = 2
 """Maximum number of stragglers with a sentence."""
 
+NEEDED = {"jobs", "rank_health", "step_accounting"}
+"""Analyses without which the first screen has no sentence about a step that is certain."""
+
 NOTHING = Markup()
 
 Row = dict[str, Any]
@@ -50,6 +53,12 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
         sections: Analyses with a section on the page, to which the first screen can link.
         questions: Links to the answers on the page.
     """
+    if not NEEDED.isdisjoint(first.failures):
+        blank = dict.fromkeys(("hangs", "without_steps", "lead", "capture", "job", "tiles"), "")
+        failures = list(first.failures.values())
+        return render(
+            "overview", failures=failures, **blank, sides=[], run_count=0, questions=questions
+        )
     accounted = first.step_accounting.records()
     runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
     shown = dict(list(runs.items())[:RUNS])
@@ -68,6 +77,7 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
     hangs = hangs_of(first)
     return render(
         "overview",
+        failures=list(first.failures.values()),
         hangs=hangs,
         without_steps="" if runs or hangs else _without_steps(first, sections),
         lead=alone.lead if alone else lead,
