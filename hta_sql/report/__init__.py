@@ -153,7 +153,9 @@ def _panels(answers: Answers, rows: int) -> tuple[list[Panel], dict[str, str]]:
     names = {one.section.name for one in there}
     reasons = {one.section.name: one.reason for one in left}
     failed = {one.section.analysis.base_name: one.reason for one in there if one.is_failed}
-    has_events = "jobs" in first.failures or any(job["event_count"] for job in first.jobs.records())
+    has_events = bool(first.failure_of(first.jobs)) or any(
+        job["event_count"] for job in first.jobs.records()
+    )
     questions = questions_markup(names, reasons, has_events=has_events)
     panels = [
         Panel("overview", "Overview", overview_markup(first, names, questions)),

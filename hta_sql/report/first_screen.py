@@ -38,9 +38,16 @@ class FirstScreen:
     hang: Result
     failures: Mapping[str, str]
 
+    def failure_of(self, result: Result) -> str:
+        """Return why the analysis of a result failed, or an empty string."""
+        return self.failures.get(analysis_of(result).base_name, "")
+
 
 ANALYSES = tuple(field.name for field in fields(FirstScreen) if field.name != "failures")
 """Names of the analyses of the first screen."""
+
+NEEDED = {"jobs", "rank_health", "step_accounting"}
+"""Analyses without which no sentence about a step is certain."""
 
 SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
 """Analysis ─▶ what it shows about ranks that have only summaries."""

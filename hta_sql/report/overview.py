@@ -13,7 +13,7 @@ from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
-from hta_sql.report.first_screen import RECORDED, SUMMARIZED, FirstScreen, analysis_of
+from hta_sql.report.first_screen import NEEDED, RECORDED, SUMMARIZED, FirstScreen, analysis_of
 from hta_sql.report.hangs import hangs_of
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows
@@ -36,9 +36,6 @@ UNRECORDED = tuple(name for name in STEP_PARTS if name.startswith("unrecorded_")
 
 LATE = 2
 """Maximum number of stragglers with a sentence."""
-
-NEEDED = {"jobs", "rank_health", "step_accounting"}
-"""Analyses without which the first screen has no sentence about a step that is certain."""
 
 NOTHING = Markup()
 
