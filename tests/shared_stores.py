@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hta_sql.ingestion.ingest import ingest_traces
 from hta_sql.ingestion.options import IngestOptions, called_with
+from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.store.disk.reports import IngestReport
 
 MADE_WITHIN_S = 900
@@ -25,6 +28,13 @@ def ingest_only(options: IngestOptions) -> IngestReport:
         The ingest report.
     """
     return ingest_traces(options)
+
+
+def drop_materialized(store: Path) -> None:
+    """Remove the derived tables and answers of a store, as if none could be computed."""
+    folder = store_folder(store)
+    with store_lock(folder):
+        publish_manifest(folder, replace(read_manifest(folder), materialized=[]))
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import hta_sql
 from hta_sql import TraceStore
 from hta_sql.authoring.golden_messages import render
 from hta_sql.cli import main
+from hta_sql.library.sql_files import sql_root
 from hta_sql.synthetic import JobSpec, write_job
 from tests.advice_steps import (
     ELEMENTWISE,
@@ -44,6 +48,9 @@ from tests.advice_steps import (
     unlinked,
 )
 from tests.pinned.answers import ADVICE, changes, digests_of, pinned
+
+PARTS = {"idle", "compute", "communication", "memory", "lateness", "mixed"}
+"""Parts of step time that rules concern; see sql/lib/advice/advice_part.sql."""
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 INDEXING = "void at::native::index_elementwise_kernel<128, 4, gpu_index_kernel>"
@@ -324,6 +331,40 @@ def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> 
         ceilings = [row["ceiling_ns"] or 0 for row in rows if row["rule"] != "largest_loss"]
         combined = rows[0]["combined_ceiling_ns"] or 0
         assert max(ceilings, default=0) <= combined <= sum(ceilings)
+
+
+def test_each_rule_has_a_part_and_a_message(answer: list[dict[str, Any]]) -> None:
+    """advice_part lists exactly the rules of the library; each has messages, and advice reads it.
+
+    A rule without a part would be added to the combined saving as if it shared no time with others.
+    """
+    folder = sql_root() / "lib" / "advice"
+    rules = {
+        rule
+        for path in folder.glob("_advice_*.sql")
+        for rule in re.findall(r"'(\w+)' AS rule\b", path.read_text(encoding="utf-8"))
+    }
+    assert rules >= {row["rule"] for row in answer}
+    # A line of parts: WHEN rule_name IN ('data_loading', ...) THEN 'idle'
+    text = (folder / "advice_part.sql").read_text(encoding="utf-8")
+    lines = re.findall(r"WHEN rule_name IN \((.*)\) THEN '(\w+)'", text)
+    assert {part for _, part in lines} == PARTS
+    listed = [name for names, _ in lines for name in re.findall(r"'(\w+)'", names)]
+    assert sorted(listed) == sorted(rules)
+    with duckdb.connect() as con:
+        con.execute("CREATE SCHEMA lib")
+        con.execute(text)
+        query = "SELECT lib.advice_part(rule) FROM (SELECT unnest($rules) AS rule)"
+        parts = con.execute(query, {"rules": sorted(rules)}).fetchall()
+        assert {part for (part,) in parts} == PARTS
+        assert con.execute("SELECT lib.advice_part('no_rule')").fetchall() == [(None,)]
+    with (sql_root() / "messages" / "advice.csv").open(encoding="utf-8", newline="") as file:
+        codes = {row["code"].removeprefix("advice.") for row in csv.DictReader(file)}
+    own = {code: [r for r in rules if code == r or code.startswith(f"{r}_")] for code in codes}
+    assert all(own.values()), own
+    assert rules == {rule for of_code in own.values() for rule in of_code}
+    called = (sql_root() / "analyses" / "advice" / "advice_v1.sql").read_text(encoding="utf-8")
+    assert all(f"lib._advice_{rule}(" in called for rule in rules)
 
 
 def test_a_late_rank_and_what_makes_it_late_count_once(tmp_path: Path) -> None:

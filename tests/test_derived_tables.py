@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -12,16 +14,17 @@ from click.testing import CliRunner
 import hta_sql
 from hta_sql.cli import program
 from hta_sql.library.objects import load_library
+from hta_sql.store.catalog import compute
 from hta_sql.store.catalog import materialize as materialize_module
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.materialize import materialize
 from hta_sql.store.catalog.materialized_tables import ON_REQUEST, keys_of, missing_tables
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
-from hta_sql.store.disk.manifest import Manifest, read_manifest
+from hta_sql.store.disk.manifest import Manifest, MaterializedTable, read_manifest
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
-from tests.shared_stores import ingest_only
+from tests.shared_stores import drop_materialized, ingest_only
 
 JOB = PlantedJob(ranks=2, steps=3)
 TABLES = ("unrecorded_time", "matched_collectives", "step_parts")
@@ -30,9 +33,10 @@ TABLES = ("unrecorded_time", "matched_collectives", "step_parts")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Ingest two ranks without materializing derived tables."""
+    """Ingest two ranks, and remove their derived tables."""
     paths, _ = write_job(tmp_path / "traces", JOB)
     ingest_only(paths, tmp_path / "job.store", run="job")
+    drop_materialized(tmp_path / "job.store")
     return tmp_path / "job.store"
 
 
@@ -49,7 +53,7 @@ def is_missing(store: Path) -> bool:
 
 @pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
-    """Materialized tables have the same rows, and ingesting a small job materializes none."""
+    """Materialized tables have the same rows as computed ones, and are computed once."""
     assert is_missing(store)
     computed = rows_of(store)
     assert [len(rows) for rows in computed] == [2, 2 * 3 * 2, 2 * 3 * 2]
@@ -61,10 +65,11 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
 
 
 @pytest.mark.parametrize(("soon", "published"), [(True, [True]), (False, [False, True])])
-def test_an_ingest_computes_what_is_dear(
-    soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_ingest_materializes_derived_tables(
+    ranks: int, soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An ingest materializes expensive tables, but publishes a large run before it does so."""
+    """An ingest materializes the tables of runs of any size; a large run is published before."""
     said: list[bool] = []
 
     def publish(folder: StoreFolder, manifest: Manifest) -> None:
@@ -72,14 +77,21 @@ def test_an_ingest_computes_what_is_dear(
         publish_manifest(folder, manifest)
 
     monkeypatch.setattr(materialize_module, "publish_manifest", publish)
-    monkeypatch.setattr(materialize_module, "DEAR_EVENTS", 1)
     if not soon:
         monkeypatch.setattr(materialize_module, "SOON_EVENTS", 0)
-    paths, _ = write_job(tmp_path / "traces", JOB)
+    paths, _ = write_job(tmp_path / "traces", replace(JOB, ranks=ranks))
     ingest_only(paths, tmp_path / "job.store", run="job")
     assert said == published
     assert not is_missing(tmp_path / "job.store")
-    assert len(rows_of(tmp_path / "job.store")[1]) == 2 * 3 * 2
+    assert len(rows_of(tmp_path / "job.store")[2]) == (3 if ranks == 1 else 12)
+
+
+def test_publishing_shards_materializes_derived_tables(tmp_path: Path) -> None:
+    """Publishing shards materializes the tables of their run."""
+    paths, _ = write_job(tmp_path / "traces", JOB)
+    hta_sql.ingest_shard(paths, tmp_path / "job.store", run="job", shard=(1, 1))
+    hta_sql.publish(tmp_path / "job.store").close()
+    assert not is_missing(tmp_path / "job.store")
 
 
 @pytest.mark.parametrize("soon_events", [0, materialize_module.SOON_EVENTS])
@@ -93,21 +105,75 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
 
     The first query then materializes the table.
     """
-
-    def fail(*_: object, **_named: object) -> None:
-        raise duckdb.OutOfMemoryException("too little")
-
     paths, _ = write_job(tmp_path / "traces", JOB)
     with monkeypatch.context() as patches:
-        patches.setattr(materialize_module, "DEAR_EVENTS", 1)
         patches.setattr(materialize_module, "SOON_EVENTS", soon_events)
-        patches.setattr(materialize_module, "run_computed", fail)
+        patches.setattr(compute, "computed_table", failing("step_parts"))
         ingest_only(paths, tmp_path / "job.store", run="job")
-    assert "are not computed yet: too little" in caplog.text
-    assert is_missing(tmp_path / "job.store")
+    assert "step_parts of run job cannot be materialized: too little" in caplog.text
+    kept = {one.table for one in read_manifest(tmp_path / "job.store").materialized}
+    assert kept == {*TABLES} - {"step_parts"}
     with hta_sql.open(tmp_path / "job.store") as opened:
         assert opened.run("collective_waits").rows()
     assert not is_missing(tmp_path / "job.store")
+
+
+def test_a_run_that_fails_costs_only_itself(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a derived table of one run fails, those of the other runs and tables are materialized.
+
+    The command names it and exits with 1; the next call computes it.
+    """
+    paths, _ = write_job(tmp_path / "traces", JOB)
+    ingest_only(paths, store, run="zz")
+    drop_materialized(store)
+    with monkeypatch.context() as patches:
+        patches.setattr(compute, "computed_table", failing("matched_collectives", "job"))
+        said = CliRunner().invoke(program, ["materialize", str(store), *TABLES])
+    assert said.exit_code == 1
+    assert (
+        "warning: matched_collectives of run job cannot be materialized: too little" in said.stderr
+    )
+    assert "1 result of 1 run cannot be materialized" in str(said.exception)
+    kept = {(one.table, one.run) for one in read_manifest(store).materialized}
+    both = {(name, run) for name in (*TABLES, *ON_REQUEST) for run in ("job", "zz")}
+    assert kept == both - {("matched_collectives", "job")}
+    assert [(one.table, one.run) for one in materialize(store)] == [("matched_collectives", "job")]
+
+
+def test_an_engine_that_dies_costs_only_its_run(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fatal error of the engine fails the rest of a run; other runs are materialized."""
+    paths, _ = write_job(tmp_path / "traces", JOB)
+    ingest_only(paths, store, run="zz")
+    drop_materialized(store)
+    failed: dict[tuple[str, str], str] = {}
+    died = duckdb.FatalException("the engine died")
+    with monkeypatch.context() as patches:
+        patches.setattr(compute, "computed_table", failing(TABLES[1], "job", died))
+        found = materialize(store, failed=failed)
+    names = [*TABLES, *ON_REQUEST]
+    assert failed == {(name, "job"): "the engine died" for name in names[1:]}
+    assert {(one.table, one.run) for one in found} == {(n, "zz") for n in names} | {
+        (names[0], "job")
+    }
+
+
+def failing(
+    table: str, run: str = "job", error: duckdb.Error | None = None
+) -> Callable[..., MaterializedTable]:
+    """Return a function that computes derived tables, except one of a run, for which it raises."""
+    compute_table = compute.computed_table
+
+    def computed(*given: Any) -> MaterializedTable:
+        asked: MaterializedTable = given[3]
+        if (asked.table, asked.run) == (table, run):
+            raise error or duckdb.OutOfMemoryException("too little")
+        return compute_table(*given)
+
+    return computed
 
 
 @pytest.mark.slow
@@ -180,12 +246,18 @@ def test_a_question_computes_where_the_store_is_being_written(store: Path) -> No
 
 
 def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
-    """Re-ingesting a rank makes its derived tables stale; the next ingest deletes their files."""
+    """Re-ingesting a rank computes its derived tables; the next ingest deletes the old files."""
+
+    def path_of(table: str) -> str | None:
+        (path,) = {one.path for one in read_manifest(store).materialized if one.table == table}
+        return path
+
     materialize(store)
-    (old,) = {one.path for one in read_manifest(store).materialized if one.table == "step_parts"}
+    old = path_of("step_parts")
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
     ingest_only({1: paths[1]}, store, run="job")
-    assert is_missing(store)
+    assert not is_missing(store)
+    assert path_of("step_parts") != old
     assert old
     ingest_only({0: paths[0]}, store, run="job")
     assert not (store / old).exists()
@@ -221,7 +293,8 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
     """A run without collectives has no file for them, and the manifest records that."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
     ingest_only(trace, tmp_path / "job.store", run="job")
-    kept = {one.table: (one.path, one.rows) for one in materialize(tmp_path / "job.store")}
+    manifest = read_manifest(tmp_path / "job.store")
+    kept = {one.table: (one.path, one.rows) for one in manifest.materialized}
     assert kept["matched_collectives"] == (None, 0)
     assert not is_missing(tmp_path / "job.store")
 

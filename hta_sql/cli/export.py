@@ -11,6 +11,7 @@ from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, analyses_option, runs_option
 from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verifies, verify_option
+from hta_sql.errors import HtaSqlError
 from hta_sql.store.disk.manifest import MANIFEST
 from hta_sql.text import counted
 
@@ -74,7 +75,8 @@ def export(
     """Write analyses and tables of a STORE as files.
 
     NAMES are analyses, with their default parameters, and tables; without any, every analysis.
-    `run` and `sql` write one result with other parameters.
+    `run` and `sql` write one result with other parameters. If a result cannot be computed, the
+    others are written, and the exit code is 1.
 
     \b
     hta-sql export job.store -o job.xlsx
@@ -109,15 +111,33 @@ def export(
         chosen = format_name or _SUFFIXES.get(output.suffix.lower(), "parquet")
         with hta_sql.open(store, analyses=analyses, verify=verifies()) as opened:
             written = write(opened, output, chosen, selection)
+    _summarize(written, store, output)
+
+
+def _summarize(written: list[Exported], store: Path, output: Path) -> None:
+    """Print what was written and what is missing.
+
+    Raises:
+        HtaSqlError: A result could not be computed.
+    """
     for part in written:
         if part.left_out:
             note(
                 f"warning: {part.name}: {part.left_out:,} of the "
                 f"{part.row_count + part.left_out:,} rows do not fit in a sheet; to export all rows, use --format parquet."
             )
+    failed = [part for part in written if part.failure]
+    for part in failed:
+        note(f"warning: {part.name} could not be computed: {part.failure}")
     note(
-        f"Wrote {counted(len(written), 'result')}, {counted(sum(p.row_count for p in written), 'row')} to {output}."
+        f"Wrote {counted(len(written) - len(failed), 'result')}, {counted(sum(p.row_count for p in written), 'row')} to {output}."
     )
+    if failed:
+        raise HtaSqlError(
+            f"{counted(len(failed), 'result')} could not be computed: "
+            f"{', '.join(part.name for part in failed)}. See the warnings above. To see whether files are "
+            f"damaged: hta-sql verify {store}"
+        )
 
 
 def _redacted(

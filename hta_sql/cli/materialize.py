@@ -9,6 +9,7 @@ import click
 from hta_sql.cli.messages import logged, note, slow_progress
 from hta_sql.cli.options import runs_option
 from hta_sql.cli.selection import store_argument
+from hta_sql.errors import HtaSqlError
 from hta_sql.text import counted
 
 
@@ -29,7 +30,8 @@ def materialize(
     answer is materialized only if its analysis is named. Answers that exist already are not
     computed again: run this after each ingest, or use ingest --materialize. Views return the same
     rows either way. Answers are recomputed when traces are ingested again, or when the SQL of an
-    analysis changes.
+    analysis changes. If the engine fails to compute a result, the others are materialized, and the
+    exit code is 1.
     """
     from hta_sql.store.catalog.materialize import materialize_answers  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.catalog.watch import Watch  # noqa: PLC0415
@@ -39,11 +41,18 @@ def materialize(
         return
     with logged(verbose=False), slow_progress("Computing") as progress:
         watch = Watch(progress=progress)
-        kept = materialize_answers(store, analyses, runs or None, watch=watch)
+        failed: dict[tuple[str, str], str] = {}
+        kept = materialize_answers(store, analyses, runs or None, failed=failed, watch=watch)
     for one in kept:
         size = _kilobytes(one.bytes)
         left = f"; {size}, materialized only if named" if one.is_left_out else f", {size}"
         note(f"Computed {one.table} of run {one.run}: {counted(one.rows, 'row')}{left}.")
+    if failed:
+        names = sorted({name for name, _ in failed})
+        raise HtaSqlError(
+            f"{counted(len(failed), 'result')} of {counted(len({run for _, run in failed}), 'run')} cannot be "
+            f"materialized, so each query computes them: {', '.join(names)}. See the warnings above."
+        )
     if not kept:
         note("Everything is already materialized.")
 

@@ -17,6 +17,7 @@ from hta_sql.cli.options import (
 )
 from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verify_option
+from hta_sql.errors import HtaSqlError
 
 
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
@@ -54,7 +55,8 @@ def report(
 
     TRACES that are not ingested are read into a temporary store.
 
-    The file works offline: it contains its scripts and all of its data.
+    The file works offline: it contains its scripts and all of its data. If an analysis cannot be
+    computed, its section shows the error, and the exit code is 1.
     """
     from hta_sql.cli.output import check_folder_of  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415
@@ -62,12 +64,18 @@ def report(
 
     check_folder_of(output)
     started = time.perf_counter()
+    failures: dict[str, str] = {}
     with (
         open_to_query(store, analyses, memory_limit) as opened,
         name_progress("Writing the report") as progress,
     ):
-        write_report(opened, output, progress=progress, **wanted)
+        write_report(opened, output, progress=progress, failures=failures, **wanted)
     size = output.stat().st_size / 1e6
     note(f"Wrote {output} ({size:.1f} MB) in {time.perf_counter() - started:.1f} s.")
     if opens:
         click.launch(str(output))
+    if failures:
+        raise HtaSqlError(
+            f"The report shows errors instead of {', '.join(sorted(failures))}, which could not be computed. "
+            "The rest of the report is complete."
+        )

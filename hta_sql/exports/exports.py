@@ -13,6 +13,7 @@ from hta_sql.errors import (
     AnalysisNotFoundError,
     ExtraNotInstalledError,
     ParameterError,
+    QueryError,
     StoreError,
     nearest,
 )
@@ -29,6 +30,9 @@ SHEET_ROWS = 1_048_575
 SHEET_NAME = 31
 """Maximum characters of a sheet's name."""
 
+CELL = 32_767
+"""Maximum characters of a cell."""
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -38,11 +42,14 @@ class Exported:
         name: Analysis or table.
         row_count: Number of rows written.
         left_out: Number of rows that exceed the limit of the format.
+        failure: Why the engine failed to compute it; its sheet shows the error, and other formats
+            have no file for it.
     """
 
     name: str
     row_count: int
     left_out: int = 0
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,8 @@ def export(
     selection: Selection | None = None,
 ) -> list[Exported]:
     """Write analyses and tables of a store to files.
+
+    A result that the engine fails to compute does not affect the others; see :class:`Exported`.
 
     Args:
         store: The opened store.
@@ -138,7 +147,11 @@ def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> l
     written = []
     with replacing_in(folder) as partial:
         for name, read in tables.items():
-            result = read()
+            try:
+                result = read()
+            except QueryError as error:
+                written.append(Exported(name, 0, failure=str(error).strip()))
+                continue
             with (partial / f"{name}.{format_name}").open("wb") as stream:
                 WRITERS[format_name](result, stream)
             written.append(Exported(name, len(result)))
@@ -195,8 +208,14 @@ def _fill_sheets(book: Any, tables: dict[str, Reader]) -> list[Exported]:
     names, written = _sheet_names(tables), []
     bold = book.add_format({"bold": True})
     for name, read in tables.items():
-        result = read()
         sheet = book.add_worksheet(names[name])
+        try:
+            result = read()
+        except QueryError as error:
+            failure = str(error).strip()
+            sheet.write_string(0, 0, f"{name} could not be computed: {failure}"[:CELL])
+            written.append(Exported(name, 0, failure=failure))
+            continue
         sheet.freeze_panes(1, 0)
         for place, column in enumerate(result.columns):
             sheet.set_column(place, place, max(10, len(column) + 2))
@@ -213,11 +232,11 @@ def _write_rows(sheet: Any, batches: Iterable[Any]) -> None:
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             for place, value in enumerate(row):
                 if isinstance(value, str):
-                    sheet.write_string(line, place, value[:32_767])
+                    sheet.write_string(line, place, value[:CELL])
                 elif isinstance(value, (bool, int, float)):
                     sheet.write(line, place, value)
                 elif value is not None:
-                    sheet.write_string(line, place, str(value)[:32_767])
+                    sheet.write_string(line, place, str(value)[:CELL])
             line += 1
 
 

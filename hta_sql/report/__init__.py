@@ -6,6 +6,7 @@ runs all analyses that the report needs; everything else renders their results.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ from hta_sql.traces.writing import replacing
 
 __all__ = ["write_report"]
 
+log = logging.getLogger(__name__)
+
 ROWS = 200
 """Default maximum rows of a table on the page; a note counts the omitted ones."""
 
@@ -43,8 +46,12 @@ def write_report(
     title: str | None = None,
     rows: int = ROWS,
     progress: Progress | None = None,
+    failures: dict[str, str] | None = None,
 ) -> Path:
     """Write a report about a store into one HTML file.
+
+    An analysis that the engine fails to compute costs only its section, which shows the error; a
+    warning is logged.
 
     Args:
         store: The opened store.
@@ -55,6 +62,7 @@ def write_report(
         title: Title of the page; default: the names of the runs.
         rows: Maximum rows of a table on the page.
         progress: Called before each analysis with (name, analyses done, total analyses).
+        failures: Analyses that failed are added to it, with the reason.
 
     Returns:
         The path.
@@ -69,7 +77,12 @@ def write_report(
         ranks = list(ranks or ()) or _common_ranks(store, runs)
     answers = answers_of(store, runs, ranks, progress or (lambda *_: None))
     hint = _HOW_TO_USE if roles is None else f"{_HOW_TO_USE} {_of_roles(roles)}"
-    text = page_text(answers, title or _default_title(answers.scope.runs), rows, hint)
+    failures = {} if failures is None else failures
+    text = page_text(
+        answers, title or _default_title(answers.scope.runs), rows, hint, failures=failures
+    )
+    for reason in failures.values():
+        log.warning("%s", reason)
     with replacing(Path(path)) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)
@@ -81,7 +94,14 @@ def _common_ranks(store: TraceStore, runs: Sequence[str]) -> list[int] | None:
     return list(found.pop()) if len(found) == 1 else None
 
 
-def page_text(answers: Answers, title: str, rows: int = ROWS, hint: str = "") -> str:
+def page_text(
+    answers: Answers,
+    title: str,
+    rows: int = ROWS,
+    hint: str = "",
+    *,
+    failures: dict[str, str] | None = None,
+) -> str:
     """Render a report.
 
     Args:
@@ -89,12 +109,16 @@ def page_text(answers: Answers, title: str, rows: int = ROWS, hint: str = "") ->
         title: Title of the page.
         rows: Maximum rows of a table on the page.
         hint: How to use the page; default: without restrictions to roles.
+        failures: Analyses that failed are added to it, with the reason.
     """
+    panels, failed = _panels(answers, rows)
+    if failures is not None:
+        failures |= failed
     body = render(
         "report",
         # Allow line breaks after the underscores of run names.
         title=Markup("_<wbr>").join(printable(title).split("_")),
-        panels=_panels(answers, rows),
+        panels=panels,
         version=__version__,
         how_to_use=hint or _HOW_TO_USE,
         figures=figures_markup(answers.first),
@@ -116,8 +140,11 @@ class Panel(NamedTuple):
     unprinted: Sequence[Rendered] = ()
 
 
-def _panels(answers: Answers, rows: int) -> list[Panel]:
-    """Render the panels in side bar order; sections without content are collected in one list."""
+def _panels(answers: Answers, rows: int) -> tuple[list[Panel], dict[str, str]]:
+    """Render the panels in side bar order; also return which analyses failed, and why.
+
+    Sections without content are collected in one list.
+    """
     first, scope = answers.first, answers.scope.given
     health = first.rank_health.records()
     sections = [rendered(answer, health, rows) for answer in answers.sections]
@@ -125,7 +152,10 @@ def _panels(answers: Answers, rows: int) -> list[Panel]:
     there = [one for one in sections if one.markup]
     names = {one.section.name for one in there}
     reasons = {one.section.name: one.reason for one in left}
-    has_events = any(job["event_count"] for job in first.jobs.records())
+    failed = {one.section.analysis.base_name: one.reason for one in there if one.is_failed}
+    has_events = bool(first.failure_of(first.jobs)) or any(
+        job["event_count"] for job in first.jobs.records()
+    )
     questions = questions_markup(names, reasons, has_events=has_events)
     panels = [
         Panel("overview", "Overview", overview_markup(first, names, questions)),
@@ -140,7 +170,7 @@ def _panels(answers: Answers, rows: int) -> list[Panel]:
     panels.append(Panel("findings", "What limits these numbers", findings_markup(first, scope)))
     if left:
         panels.append(Panel("not-shown", f"Not shown ({len(left)})", not_shown(left)))
-    return panels
+    return panels, {**first.failures, **failed}
 
 
 _HOW_TO_USE = (

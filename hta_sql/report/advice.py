@@ -51,11 +51,13 @@ def advice_markup(
     """
     analysis = analysis_of(first.advice)
     worst = [row for row in first.advice.records() if row["is_worst"]]
-    has_devices = any(row["gpu_op_count"] for row in first.rank_health.records())
+    devices = (row["gpu_op_count"] for row in first.rank_health.records())
+    has_devices = bool(first.failure_of(first.rank_health)) or any(devices)
     runs = [(run, list(same)) for run, same in groupby(worst, key=lambda row: row["run"])]
     return render(
         "advice",
-        reason="" if worst or has_devices else no_rows(analysis),
+        reason=first.failure_of(first.advice)
+        or ("" if worst or has_devices else no_rows(analysis)),
         runs=[(run, [_card(row, sections) for row in same[:CARDS]]) for run, same in runs[:RUNS]],
         is_several=len(runs) > 1,
         table=table_markup(first.advice, rows) if worst else "",

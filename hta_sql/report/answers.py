@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from hta_sql.errors import HtaSqlError
+import pyarrow as pa
+
+from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.ahead import computed_ahead
 from hta_sql.report.contents import Section, Topic, topics
 from hta_sql.report.first_screen import ANALYSES, FirstScreen
-from hta_sql.report.reasons import no_rows, not_run, nothing_known
+from hta_sql.report.reasons import failed, no_rows, not_run, nothing_known
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
 
@@ -57,12 +59,14 @@ class Answer:
         values: Parameters of the section's analysis.
         result: Rows of the analysis; None if there is nothing to show.
         reason: Why there is nothing to show.
+        is_failed: Whether the engine failed to compute it.
     """
 
     section: Section
     values: Mapping[str, Any]
     result: Result | None
     reason: str = ""
+    is_failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,15 +115,22 @@ def answers_of(
 def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
     """Run the analyses of the first screen, each with those given parameters that it accepts."""
     library = load_library()
+    failures: dict[str, str] = {}
 
     def result_of(name: str) -> Result:
-        return store.run(name, **taken_by(library.find(name), given))
+        analysis = library.find(name)
+        try:
+            return store.run(name, **taken_by(analysis, given))
+        except QueryError as error:  # costs only what is shown of this analysis
+            failures[name] = failed(analysis, error)
+            return Result.of_rows(pa.table({c.name: [] for c in analysis.columns}), analysis)
 
     jobs = result_of("jobs")
     # Start with the slowest.
     names = sorted({*ANALYSES} - {"jobs"}, key=lambda name: (name != "advice", name))
     results = computed_ahead(result_of, names, _threads(jobs))
-    return FirstScreen(jobs=jobs, **dict(zip(names, results, strict=True)))
+    found = dict(zip(names, results, strict=True))
+    return FirstScreen(jobs=jobs, **found, failures=dict(sorted(failures.items())))
 
 
 def _threads(jobs: Result) -> int:
@@ -166,18 +177,37 @@ def answer_of(
         has_rows: Returns whether a table or an analysis has rows. Planning analyses of empty tables
             would take a quarter of the time of a report on a small store.
     """
-    analysis = section.analysis
-    values = taken_by(analysis, {**section.parameters, **scope.given})
+    try:
+        return _found(store, section, scope, first, has_rows)
+    except QueryError as error:
+        reason, is_failed = failed(section.analysis, error), True
+    except HtaSqlError as error:
+        reason, is_failed = f"Not available: {error}", False
+    return Answer(section, _values(section, scope), None, reason, is_failed)
+
+
+def _values(section: Section, scope: Scope) -> dict[str, Any]:
+    """Return the parameters with which a section's analysis is run."""
+    return taken_by(section.analysis, {**section.parameters, **scope.given})
+
+
+def _found(
+    store: TraceStore,
+    section: Section,
+    scope: Scope,
+    first: FirstScreen,
+    has_rows: Callable[[str], bool],
+) -> Answer:
+    analysis, values = section.analysis, _values(section, scope)
     if reason := not_run(section, values, len(scope.runs), scope.rank_count):
         return Answer(section, values, None, reason)
     if section.relations and not any(map(has_rows, section.relations)):
         return Answer(section, values, None, no_rows(analysis, first.rank_health.records()))
+    if reason := first.failures.get(analysis.base_name, ""):
+        return Answer(section, values, None, reason, is_failed=True)
     result: Result | None = getattr(first, analysis.base_name, None)
     if result is None:
-        try:
-            result = store.run(analysis.base_name, version=analysis.version, **values)
-        except HtaSqlError as error:
-            return Answer(section, values, None, f"Not available: {error}")
+        result = store.run(analysis.base_name, version=analysis.version, **values)
     if not len(result):
         return Answer(section, values, None, no_rows(analysis, first.rank_health.records()))
     reason = nothing_known(section, result)

@@ -19,7 +19,11 @@ from hta_sql.results.result import Result
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The results of the first screen; each field has the name of its analysis."""
+    """The results of the first screen; each field but ``failures`` has the name of its analysis.
+
+    Attributes:
+        failures: Analysis ─▶ why it failed; its result has no rows.
+    """
 
     jobs: Result
     rank_health: Result
@@ -32,10 +36,18 @@ class FirstScreen:
     serving: Result
     serving_kinds: Result
     hang: Result
+    failures: Mapping[str, str]
+
+    def failure_of(self, result: Result) -> str:
+        """Return why the analysis of a result failed, or an empty string."""
+        return self.failures.get(analysis_of(result).base_name, "")
 
 
-ANALYSES = tuple(field.name for field in fields(FirstScreen))
+ANALYSES = tuple(field.name for field in fields(FirstScreen) if field.name != "failures")
 """Names of the analyses of the first screen."""
+
+NEEDED = {"jobs", "rank_health", "step_accounting"}
+"""Analyses without which no sentence about a step is certain."""
 
 SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
 """Analysis ─▶ what it shows about ranks that have only summaries."""

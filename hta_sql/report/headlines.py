@@ -56,7 +56,7 @@ def costs_markup(first: FirstScreen, scope: Mapping[str, Any], rows: int) -> Mar
     ]
     return render(
         "costs",
-        reason=no_rows(analysis) if not len(result) else "",
+        reason=first.failure_of(result) or ("" if len(result) else no_rows(analysis)),
         runs=[_costs_of_run(run, costs) for run, costs in runs[:RUNS]],
         is_several=len(runs) > 1,
         is_partial=any(row["cost"] == "unrecorded" for _, costs in runs for row in costs),
@@ -103,6 +103,7 @@ def findings_markup(first: FirstScreen, scope: Mapping[str, Any]) -> Markup:
     quiet = [row for row in found if row["severity"] == "note"]
     return render(
         "findings",
+        failure=first.failure_of(first.findings),
         loud=list(_grouped(loud)),
         quiet=list(_grouped(quiet)),
         quiet_count=len({(row["run"], row["finding"]) for row in quiet}),

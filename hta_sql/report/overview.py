@@ -13,7 +13,7 @@ from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
-from hta_sql.report.first_screen import RECORDED, SUMMARIZED, FirstScreen, analysis_of
+from hta_sql.report.first_screen import NEEDED, RECORDED, SUMMARIZED, FirstScreen, analysis_of
 from hta_sql.report.hangs import hangs_of
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows
@@ -50,6 +50,12 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
         sections: Analyses with a section on the page, to which the first screen can link.
         questions: Links to the answers on the page.
     """
+    if not NEEDED.isdisjoint(first.failures):
+        blank = dict.fromkeys(("hangs", "without_steps", "lead", "capture", "job", "tiles"), "")
+        failures = list(first.failures.values())
+        return render(
+            "overview", failures=failures, **blank, sides=[], run_count=0, questions=questions
+        )
     accounted = first.step_accounting.records()
     runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
     shown = dict(list(runs.items())[:RUNS])
@@ -68,6 +74,7 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
     hangs = hangs_of(first)
     return render(
         "overview",
+        failures=list(first.failures.values()),
         hangs=hangs,
         without_steps="" if runs or hangs else _without_steps(first, sections),
         lead=alone.lead if alone else lead,

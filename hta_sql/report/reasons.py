@@ -68,6 +68,15 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
     return f"{_NOTHING}Needs: {needs}.{other}"
 
 
+def failed(analysis: SqlObject, error: Exception) -> str:
+    """Return what the page shows in place of an analysis that the engine failed to compute."""
+    name = analysis.base_name
+    return (
+        f"{name} could not be computed: {str(error).strip()} To see whether files are damaged: "
+        f"hta-sql verify STORE. To run only this analysis: hta-sql run STORE {name}."
+    )
+
+
 def nothing_known(section: Section, result: Result) -> str:
     """Return the section's sentence if its needed column is NULL in every row, otherwise ""."""
     column, sentence = section.needed

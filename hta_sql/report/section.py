@@ -40,11 +40,12 @@ DESCRIBED_COLUMNS = 6
 
 @dataclass(frozen=True)
 class Rendered:
-    """A section as markup, or the reason why it has nothing to show."""
+    """A section as markup, and the reason why it has nothing to show or why it failed."""
 
     section: Section
     markup: Markup
     reason: str = ""
+    is_failed: bool = False
 
 
 def rendered(answer: Answer, health: Sequence[Mapping[str, Any]], rows: int) -> Rendered:
@@ -56,6 +57,10 @@ def rendered(answer: Answer, health: Sequence[Mapping[str, Any]], rows: int) -> 
         rows: Maximum rows of the section's table.
     """
     section, result = answer.section, answer.result
+    if answer.is_failed:
+        sql = sql_markup(section.analysis, answer.values)
+        markup = render("failed", section=section, reason=answer.reason, sql=sql)
+        return Rendered(section, markup, answer.reason, is_failed=True)
     if result is None:
         return Rendered(section, Markup(), answer.reason)
     spec = _spec(result) if section.has_chart else ""

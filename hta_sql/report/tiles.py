@@ -152,13 +152,15 @@ def figures_markup(first: FirstScreen) -> Markup:
         rows = _means(rows)
     late = [row for row in first.stragglers.records() if row["is_straggler"]]
     advice = [row for row in first.advice.records() if row["is_worst"]]
-    held = {
+    held: dict[str, Any] = {
         "jobs": first.jobs.records(),
         "kpis": first.kpis.records(),
         "stragglers": late[:HELD],
         "advice": advice[:HELD],
         "steps": {"columns": columns, "rows": rows},
     }
+    if first.failures:
+        held["failures"] = dict(first.failures)
     return render("figures", figures=held)
 
 

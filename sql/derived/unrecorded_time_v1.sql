@@ -145,7 +145,7 @@ WITH
         GROUP BY c.run, c.rank, c.span
     ),
     -- Launches of a rank without any recorded device activity do not count as lost.
-    lost AS (
+    lost AS MATERIALIZED (
         SELECT
             l.run, l.rank, l.span, b.to_ts IS NULL AS is_after, l.evidence_id, l.launch_count,
             greatest(coalesce(b.from_ts, r.ts), l.first_end) AS ts,
@@ -159,16 +159,17 @@ WITH
     tails AS (
         SELECT o.run, o.rank, o.span, max(o.end_ts) AS ts FROM ops AS o GROUP BY o.run, o.rank, o.span
     ),
+    -- Of ranks that lost launches.
     idle AS (
         SELECT {'run': g.run, 'rank': g.rank, 'span': g.span} AS lane, g.ts, g.end_ts - g.ts AS dur
         FROM gaps AS g
         LEFT JOIN busy_before AS b ON b.run = g.run AND b.rank = g.rank AND b.span = g.span
-        WHERE g.ts >= coalesce(b.until_ts, g.ts)
+        WHERE g.ts >= coalesce(b.until_ts, g.ts) AND EXISTS (FROM lost AS l WHERE l.run = g.run AND l.rank = g.rank AND l.span = g.span)
         UNION ALL
         SELECT {'run': t.run, 'rank': t.rank, 'span': t.span}, t.ts, r.end_ts - t.ts
         FROM tails AS t
         JOIN recordings AS r ON r.run = t.run AND r.rank = t.rank AND r.span = t.span
-        WHERE r.end_ts > t.ts
+        WHERE r.end_ts > t.ts AND EXISTS (FROM lost AS l WHERE l.run = t.run AND l.rank = t.rank AND l.span = t.span)
     ),
     lost_windows AS (
         SELECT {'run': l.run, 'rank': l.rank, 'span': l.span} AS lane, l.ts, l.end_ts - l.ts AS dur FROM lost AS l WHERE l.end_ts > l.ts

@@ -78,11 +78,16 @@ def test_a_run_that_is_not_there(change: list[str], store: Path) -> None:
 
 def test_a_run_is_renamed(store: Path) -> None:
     """A renamed run keeps its files and tags under the new name."""
-    inodes = {path.stat().st_ino for path in (store / "tables").rglob("run=day1/*/*.parquet")}
+
+    def inodes_of(run: str) -> set[int]:
+        files = (store / "tables").rglob(f"run={run}/*/*.parquet")
+        # Derived tables, in folders named all, contain the run's name, so they are recomputed.
+        return {path.stat().st_ino for path in files if path.parent.name != "all"}
+
+    inodes = inodes_of("day1")
     hta_sql.rename_run(store, "day1", "baseline")
     assert runs_of(store) == ["baseline", "day2", "day3"]
-    named = {path.stat().st_ino for path in (store / "tables").rglob("run=baseline/*/*.parquet")}
-    assert named == inodes
+    assert inodes_of("baseline") == inodes
     assert [name for name in files_of(store) if "day1" in name] == []
     with hta_sql.open(store) as opened:
         query = "SELECT run, tag_value FROM run_tags ORDER BY run LIMIT 1"
@@ -107,7 +112,7 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
         rows = opened.sql(query).rows()
     materialize(store)
     hta_sql.rename_run(store, "job", "other")
-    assert read_manifest(store).materialized == []
+    assert {one.run for one in read_manifest(store).materialized} == {"other"}
     with hta_sql.open(store) as opened:
         assert opened.sql(query).rows() == rows
         assert opened.sql("SELECT DISTINCT run FROM step_parts").rows() == [("other",)]

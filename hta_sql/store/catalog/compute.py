@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -47,12 +47,14 @@ class Request:
     Attributes:
         names: Analyses to materialize regardless of size; if empty, all whose answers are small.
         until: Time of the monotonic clock after which no further run is started [s].
-        failed: (Analysis, run) pairs that the engine failed to compute and that are not retried.
     """
 
     names: Collection[str] = ()
     until: float = float("inf")
-    failed: set[tuple[str, str]] = field(default_factory=set)
+
+
+Failures = dict[tuple[str, str], str]
+"""(Derived table or analysis, run) ─▶ error of the engine; not computed again by the same call."""
 
 
 Todo = dict[str, list[SqlObject]]
@@ -64,9 +66,14 @@ def to_compute(
     library: Library,
     runs: Collection[str] | None,
     request: Request | None,
+    *,
     without: Collection[str] = (),
+    failed: Collection[tuple[str, str]] = (),
 ) -> Todo:
-    """List derived tables (except ``without``) and requested answers that are not materialized."""
+    """List derived tables (except ``without``) and requested answers that are not materialized.
+
+    Those that failed are omitted.
+    """
     wanted = missing_answers(manifest, library, runs, request.names) if request else []
     reads = any(library.reads_derived(about) for about, _ in wanted)
     tables = (
@@ -75,7 +82,6 @@ def to_compute(
         else missing_tables(manifest, library, runs, without)
     )
     missing = [*tables, *wanted]
-    failed = request.failed if request else set()
     todo: Todo = {}
     for about, of_runs in missing:
         for run in of_runs:
@@ -91,9 +97,12 @@ def run_computed(
     todo: list[SqlObject],
     request: Request | None,
     *,
+    failed: Failures,
     watch: Watch = UNWATCHED,
-) -> list[MaterializedTable]:
-    """Compute derived tables and answers of a run.
+) -> Iterator[MaterializedTable]:
+    """Compute derived tables and answers of a run; yield each when its file is written.
+
+    A table or an answer that the engine fails to compute is skipped with a warning.
 
     Args:
         con: A writable catalog that contains only the run.
@@ -101,41 +110,58 @@ def run_computed(
         alone: Manifest that contains only the run.
         todo: Objects to compute.
         request: Which answers to materialize.
+        failed: Failures, to which those of this run are added.
         watch: Limits of the computation.
 
     Raises:
-        duckdb.Error: The engine failed to compute a derived table.
+        duckdb.FatalException: The engine cannot be used any longer.
         ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     (run,), library = alone.runs(), load_library()
     keys = keys_of(alone, library, {about.base_name for about in todo})
-    found = []
+    largest = None if request and request.names else SMALL_BYTES
     for done, about in enumerate(todo):
         watch.report(f"{about.base_name} of {run}", done, len(todo))
         at = (about.base_name, run)
         asked = MaterializedTable(*at, keys[at], None, 0)
-        if about in library.derived:
-            # Row order does not matter here, and preserving it would take twice the memory.
-            con.execute("SET preserve_insertion_order = false")
-            with derived_rows(con, about, run, watch) as select:
-                kept = _computed(con, folder, select, asked)
-            # Objects that are computed later read this table from its file.
-            con.execute(materialized_view(library, about, [kept], f"{folder.root}/", [run]))
-            con.execute("SET preserve_insertion_order = true")
+        try:
+            if about in library.derived:
+                kept = computed_table(con, folder, about, asked, watch)
+                # Objects that are computed later read this table from its file.
+                con.execute(materialized_view(library, about, [kept], f"{folder.root}/", [run]))
+            else:
+                rows = sqltext.rows_of_run(f"main.{about.name}")
+                kept = _computed(con, folder, rows, asked, largest)
+        except duckdb.FatalException:
+            raise
+        except duckdb.Error as error:
+            watch.check()
+            note_failure(failed, at, error)
         else:
-            largest = None if request and request.names else SMALL_BYTES
-            try:
-                kept = _computed(
-                    con, folder, sqltext.rows_of_run(f"main.{about.name}"), asked, largest
-                )
-            except duckdb.Error as error:
-                watch.check()
-                log.warning("%s of run %s cannot be materialized: %s", about.base_name, run, error)
-                if request:
-                    request.failed.add(at)
-                continue
-        found.append(kept)
-    return found
+            yield kept
+
+
+def note_failure(failed: Failures, at: tuple[str, str], error: Exception) -> None:
+    """Record that a derived table or an answer cannot be computed, with a warning."""
+    failed[at] = str(error)
+    log.warning("%s of run %s cannot be materialized: %s", *at, error)
+
+
+def computed_table(
+    con: duckdb.DuckDBPyConnection,
+    folder: StoreFolder,
+    about: SqlObject,
+    asked: MaterializedTable,
+    watch: Watch,
+) -> MaterializedTable:
+    """Compute the rows of a derived table for a run, and write them to the store."""
+    # Row order does not matter here, and preserving it would take twice the memory.
+    con.execute("SET preserve_insertion_order = false")
+    try:
+        with derived_rows(con, about, asked.run, watch) as select:
+            return _computed(con, folder, select, asked)
+    finally:
+        con.execute("SET preserve_insertion_order = true")
 
 
 @contextmanager

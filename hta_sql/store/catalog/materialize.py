@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +28,13 @@ from hta_sql.store.catalog.build import (
     publish_manifest,
 )
 from hta_sql.store.catalog.columns import stored_files
-from hta_sql.store.catalog.compute import Request, run_computed, to_compute
+from hta_sql.store.catalog.compute import (
+    Failures,
+    Request,
+    note_failure,
+    run_computed,
+    to_compute,
+)
 from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables, missing_tables
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
@@ -49,17 +54,14 @@ from hta_sql.store.disk.manifest import (
 
 log = logging.getLogger(__name__)
 
-DEAR_EVENTS = 50_000
-"""Events of a run above which an ingest computes its derived tables, which takes about 0.5 s."""
-
 FEW_EVENTS = 500_000
 """Events of a run below which a second core saves no time and costs 20 % more CPU time."""
 
 SOON_EVENTS = 5_000_000
-"""Events of a run up to which its derived tables are computed before the run is published.
+"""Events of runs up to which their derived tables are computed before the runs are published.
 
-The computation takes about a second, and avoids building a second catalog (0.1 s of CPU). Larger
-runs are published first, so that the run survives if the ingest is interrupted.
+The computation takes about a second, and avoids building a second catalog (0.1 s of CPU). More
+events are published first, so that the runs survive if the ingest is interrupted.
 """
 
 BATCH_S = 30
@@ -67,46 +69,27 @@ BATCH_S = 30
 
 
 def publish(folder: StoreFolder, manifest: Manifest) -> None:
-    """Replace the manifest and the catalog of a store, and compute expensive derived tables.
+    """Compute missing derived tables, and replace the manifest and the catalog of a store.
 
-    Call only under the store's lock. The first query computes cheap tables, and tables whose
-    computation fails here.
+    Clients that only read the catalog would otherwise compute the tables in each query. Tables that
+    cannot be computed are skipped with a warning. Call only under the store's lock.
     """
-    sizes: dict[str, list[int]] = defaultdict(list)
-    for entry in manifest.entries:
-        sizes[entry.run].append(entry.event_count)
-    events = {run: sum(counts) for run, counts in sizes.items() if len(counts) > 1}
-    dear = {run for run, count in events.items() if count >= DEAR_EVENTS}
-    soon = {run for run in dear if events[run] <= SOON_EVENTS}
-    publish_manifest(folder, _with_derived(folder, manifest, soon))
-    if later := dear - soon:
-        try:
-            materialize_derived(folder, load_library(), later)
-        except (OSError, duckdb.Error) as error:
-            _warn_of_missing(folder, error)
-
-
-def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> Manifest:
-    """Compute derived tables of unpublished runs.
-
-    If the computation fails, log a warning; the first query then computes the tables.
-    """
+    library = load_library()
+    missing = missing_tables(manifest, library, without=ON_REQUEST)
+    runs = {run for _, of_table in missing for run in of_table}
+    events = sum(entry.event_count for entry in manifest.entries if entry.run in runs)
+    computed = manifest
+    if events > SOON_EVENTS:
+        publish_manifest(folder, manifest)
     try:
-        return (
-            _computed(folder, manifest, load_library(), runs, without=ON_REQUEST)[1]
-            if runs
-            else manifest
-        )
-    except (OSError, duckdb.Error) as error:
-        _warn_of_missing(folder, error)
+        computed = _computed(folder, manifest, library, runs, without=ON_REQUEST)[1]
+    except OSError as error:
+        log.warning("Derived tables of %s are not materialized: %s", folder.root, error)
     except StoreVersionError as error:
         # No run is readable; building the catalog reports the error.
         log.debug("No run in %s is readable, so nothing is computed: %s", folder.root, error)
-    return manifest
-
-
-def _warn_of_missing(folder: StoreFolder, error: Exception) -> None:
-    log.warning("Derived tables of %s are not computed yet: %s", folder.root, error)
+    if events <= SOON_EVENTS or computed is not manifest:
+        publish_manifest(folder, computed)
 
 
 def materialize_missing(
@@ -120,8 +103,8 @@ def materialize_missing(
 ) -> bool:
     """Materialize missing derived tables of an open store; return whether it may have changed.
 
-    If the store is locked by another writer, or if the computation fails, this is logged, and
-    queries compute the missing tables.
+    If the store is locked by another writer, or if a computation fails, this is logged, and queries
+    compute the missing tables.
 
     Args:
         folder: The store.
@@ -142,8 +125,7 @@ def materialize_missing(
             if built and built.serves(identity_of(folder, library)):
                 materialize_derived(folder, library, runs, without, watch=watch)
     except (OSError, duckdb.Error, StoreError) as error:
-        level = logging.WARNING if isinstance(error, duckdb.OutOfMemoryException) else logging.INFO
-        log.log(level, "Derived tables of %s are not materialized: %s", folder.root, error)
+        log.info("Derived tables of %s are not materialized: %s", folder.root, error)
         return False
     return True
 
@@ -158,7 +140,8 @@ def materialize_derived(
 ) -> list[MaterializedTable]:
     """Compute and return the derived tables that are not materialized yet.
 
-    Call only under the store's lock.
+    Tables that the engine fails to compute are skipped with a warning. Call only under the store's
+    lock.
 
     Args:
         folder: The store.
@@ -168,7 +151,6 @@ def materialize_derived(
         watch: Limits of the computation.
 
     Raises:
-        duckdb.Error: The engine failed; the store is unchanged.
         ComputationStoppedError: The computation was interrupted, or exceeded its time limit; the
             store is unchanged.
     """
@@ -182,6 +164,7 @@ def _keep(
     request: Request | None,
     without: Collection[str] = (),
     *,
+    failed: Failures | None = None,
     watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Materialize derived tables and the requested answers, and publish them.
@@ -194,7 +177,7 @@ def _keep(
             folder.missing({k.path for k in manifest.materialized if k.path})
         )
     found, keeping = _computed(
-        folder, manifest, library, runs, request, without=without, watch=watch
+        folder, manifest, library, runs, request, without=without, failed=failed, watch=watch
     )
     if keeping is not manifest:
         publish_manifest(folder, keeping)
@@ -209,11 +192,17 @@ def _computed(
     request: Request | None = None,
     *,
     without: Collection[str] = (),
+    failed: Failures | None = None,
     watch: Watch = UNWATCHED,
 ) -> tuple[list[MaterializedTable], Manifest]:
-    """Compute missing tables and answers; return them, and the (possibly updated) manifest."""
+    """Compute missing tables and answers; return them, and the (possibly updated) manifest.
+
+    Tables and answers that the engine fails to compute are added to ``failed``; those of other runs
+    are computed.
+    """
+    failed = {} if failed is None else failed
     readable = stored_files(manifest, folder).manifest
-    todo = to_compute(readable, library, runs, request, without)
+    todo = to_compute(readable, library, runs, request, without=without, failed=failed)
     if not todo:
         return [], manifest
     found: list[MaterializedTable] = []
@@ -228,8 +217,17 @@ def _computed(
         derived = [one for one in alone.materialized if one.table in library.derived_columns()]
         alone = replace(alone, materialized=derived)
         needed = library.computing if all(about in library.derived for about in abouts) else library
-        with _opened(folder, alone, needed, watch) as con, watch.watching(con):
-            found += run_computed(con, folder, alone, abouts, request, watch=watch)
+        try:
+            with _opened(folder, alone, needed, watch) as con, watch.watching(con):
+                # Keeps those before an error.
+                found.extend(
+                    run_computed(con, folder, alone, abouts, request, failed=failed, watch=watch)
+                )
+        except duckdb.Error as error:  # the run cannot be opened, or the engine cannot be used
+            done = {(one.table, one.run) for one in found} | failed.keys()
+            for about in abouts:
+                if (about.base_name, run) not in done:
+                    note_failure(failed, (about.base_name, run), error)
     kept = kept_tables(readable, library) | {(one.table, one.run): one for one in found}
     return found, replace(manifest, materialized=[kept[at] for at in sorted(kept)])
 
@@ -305,6 +303,7 @@ def materialize(
     runs: Collection[str] | None = None,
     *,
     lock_timeout: float = LOCK_TIMEOUT_S,
+    failed: Failures | None = None,
     watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Compute and return the derived tables that are not materialized yet.
@@ -313,14 +312,15 @@ def materialize(
         store: The store.
         runs: Runs to compute; None: all.
         lock_timeout: Time to wait for an ingest that is writing the store [s].
+        failed: Failures are added to it; each is also logged as a warning.
         watch: Limits of the computation.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
         StoreError: The lock was not released within the timeout.
-        QueryError: The engine failed; the store is unchanged.
+        QueryError: The catalog cannot be built; the store is unchanged.
     """
-    return _materialize(store, runs, None, lock_timeout, watch=watch)
+    return _materialize(store, runs, None, lock_timeout, failed=failed, watch=watch)
 
 
 def materialize_answers(
@@ -329,13 +329,14 @@ def materialize_answers(
     runs: Collection[str] | None = None,
     *,
     lock_timeout: float = LOCK_TIMEOUT_S,
+    failed: Failures | None = None,
     watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Materialize the answers of analyses with default arguments; return the new answers.
 
     Only answers that can be partitioned by run are materialized. Every 30 s, results are published
-    and the lock is released for other writers. Answers that the engine fails to compute are skipped
-    with a warning.
+    and the lock is released for other writers. Answers and derived tables that the engine fails to
+    compute are skipped with a warning.
 
     Args:
         store: The store.
@@ -343,6 +344,7 @@ def materialize_answers(
             answer for a run is at most ``compute.SMALL_BYTES``, as determined once for each run.
         runs: Runs to compute; None: all.
         lock_timeout: Time to wait for another writer before each batch [s].
+        failed: Failures are added to it.
         watch: Limits of the computation.
 
     Raises:
@@ -350,7 +352,7 @@ def materialize_answers(
         ParameterError: The answer of an analysis cannot be partitioned by run.
         StoreNotFoundError: There is no store at that path.
         StoreError: The lock was not released within the timeout.
-        QueryError: The engine failed to compute derived tables; the store is unchanged.
+        QueryError: The catalog cannot be built.
     """
     library = load_library()
     derived = {about.base_name for about in library.derived}
@@ -361,13 +363,14 @@ def materialize_answers(
                 f"than one run. Omit the name to materialize all {len(answers(library))} analyses for which this is possible."
             )
     wanted = {library.find(name).base_name for name in set(names) - derived}
+    failed = {} if failed is None else failed
     if names and not wanted:
-        return materialize(store, runs, lock_timeout=lock_timeout, watch=watch)
+        return materialize(store, runs, lock_timeout=lock_timeout, failed=failed, watch=watch)
     request = Request(wanted)
     found: list[MaterializedTable] = []
     while True:
         request.until = time.monotonic() + BATCH_S
-        batch = _materialize(store, runs, request, lock_timeout, watch=watch)
+        batch = _materialize(store, runs, request, lock_timeout, failed=failed, watch=watch)
         found += batch
         if not batch:
             return found
@@ -380,12 +383,14 @@ def _materialize(
     lock_timeout: float,
     without: Collection[str] = (),
     *,
+    failed: Failures | None = None,
     watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     folder = store_folder(store)
     manifest_bytes(folder)
     with store_lock(folder, lock_timeout):
         try:
-            return _keep(folder, load_library(), runs, request, without, watch=watch)
+            library = load_library()
+            return _keep(folder, library, runs, request, without, failed=failed, watch=watch)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
