@@ -104,15 +104,32 @@ def _lengthened(job: Job, at: Decimal, by_us: int) -> Changed:
     return Changed(changed, Effect())
 
 
+def slower(job: Job) -> Changed | None:
+    """Lengthen all that happens in the middle of the first step by a tenth of the step."""
+    steps = _steps(job)
+    if not steps:
+        return None
+    start, dur = steps[0]
+    return _lengthened(job, start + dur / 2, int(dur) // 10)
+
+
 def with_long_step(job: Job) -> Changed | None:
     """Lengthen all that happens in the middle of the second step by an hour."""
-    steps = sorted(
-        base_us(trace) + start + dur / 2
-        for trace in list(job.ranks.values())[:1]
+    steps = _steps(job)
+    if len(steps) < 2:
+        return None
+    start, dur = steps[1]
+    return _lengthened(job, start + dur / 2, HOUR_US)
+
+
+def _steps(job: Job) -> list[tuple[Decimal, Decimal]]:
+    """Return start and duration of the steps of the first rank on the clock of all ranks [µs]."""
+    trace = job.ranks[min(job.ranks)]
+    return sorted(
+        (base_us(trace) + start, dur)
         for event, start, dur in timed(trace)
         if dur and _is_step(event)
     )
-    return _lengthened(job, steps[1], HOUR_US) if len(steps) > 1 else None
 
 
 def with_long_collective(job: Job) -> Changed | None:

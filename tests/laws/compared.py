@@ -13,7 +13,9 @@ from hta_sql.library.messages import SENTENCES
 from tests.laws.answers import Answer, Row
 from tests.laws.effects import Effect, kind_of
 
-NOT_COMPARED = SENTENCES | {"source", "path", "store", "evidence_sql", "finding_id", "next_analysis"}
+NOT_COMPARED = SENTENCES | {"source", "path", "store", "evidence_sql", "finding_id", "next_analysis"} | {
+    *("control_run", "test_run"),
+}
 """Columns with sentences, paths and calls, which state times, ranks and ids in their text."""
 
 RELATIVE = 1e-6

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tests.laws.answers import answers_of
-from tests.laws.changes import Changed
+import duckdb
+
+from tests.laws import changes
+from tests.laws.answers import Answers, answers_of, comparisons_of
+from tests.laws.compared import differences
 from tests.laws.effects import Effect
 from tests.laws.jobs import Job, write_job
-from tests.laws.laws import BASE, LAWS, Broken, broken
+from tests.laws.laws import BASE, LAWS, Broken, broken, exempted
 from tests.pinned.answers import opened
 from tests.pinned.jobs import Runs, make_catalog
 
 SEPARATOR = "."
+ALONE = "alone"
+"""Law: a run is answered as if it were the only one in the store."""
+
+COMPARED = "compared"
+"""Law: if the times of two runs are multiplied, their comparison follows."""
+
+ALL = (*LAWS, ALONE, COMPARED)
+SLOWER, DILATED, SLOWER_DILATED = "slower", "dilated_1000", "slower_dilated_1000"
 
 
 def broken_by(
-    jobs: Iterable[Job], folder: Path, laws: Iterable[str] = LAWS, analyses: Iterable[str] = ()
+    jobs: Iterable[Job], folder: Path, laws: Collection[str] = ALL, analyses: Collection[str] = ()
 ) -> list[Broken]:
     """Return all answers for some jobs that break a law.
 
@@ -26,45 +37,93 @@ def broken_by(
 
     Args:
         jobs: The jobs; their names are unique.
-        folder: New folder for traces and catalog, removed at the end.
+        folder: New folder for traces and catalogs, removed at the end.
         laws: Names of the laws.
         analyses: Names of the analyses to run; default: all.
     """
     runs: Runs = {}
-    effects: dict[str, dict[str, Effect]] = {}
-    for job in jobs:
-        runs[_run(BASE, job.name)] = write_job(job, folder / job.name / BASE)
-        effects[job.name] = {BASE: Effect()}
-        for law in laws:
-            changed = LAWS[law].change(job)
-            if changed is not None:
-                runs[_run(law, job.name)] = _written(changed, folder / job.name / law)
-                effects[job.name][law] = changed.effect
+    effects = {job.name: dict(_written(job, folder, laws, runs)) for job in jobs}
     make_catalog(folder, runs)
-    scales = {
-        _run(law, job): effect.scale
-        for job, by_law in effects.items()
-        for law, effect in by_law.items()
-    }
     with opened(folder) as con:
-        answers = answers_of(con, scales, analyses)
-    found = []
-    for job_name, by_law in effects.items():
-        mine = {
-            analysis: {law: by_run[_run(law, job_name)] for law in by_law}
-            for analysis, by_run in answers.items()
+        scales = {
+            _run(law, job): effect.scale
+            for job, by_law in effects.items()
+            for law, effect in by_law.items()
         }
-        for law, effect in by_law.items():
-            if law != BASE:
-                found += broken(job_name, law, mine, effect)
+        answers = answers_of(con, scales, analyses)
+        found = [
+            one
+            for job, by_law in effects.items()
+            for one in _broken_by(job, by_law, answers, laws)
+        ]
+        if COMPARED in laws:
+            found += [one for job, by_law in effects.items() for one in _comparison(con, job, by_law)]
+    if ALONE in laws:
+        for job in effects:
+            found += _beside_others(job, runs, answers, folder / job / ALONE, analyses)
     shutil.rmtree(folder)
     return found
 
 
+def _written(
+    job: Job, folder: Path, laws: Collection[str], runs: Runs
+) -> Iterator[tuple[str, Effect]]:
+    """Write a job and its changed copies, and yield what each change does."""
+    changed = {BASE: changes.written_again(job)}
+    if COMPARED in laws and (slower := changes.slower(job)):
+        changed[SLOWER] = slower
+        changed[SLOWER_DILATED] = changes.dilated(1000)(slower.job)
+    changed |= {law: LAWS[law].change(job) for law in laws if law in LAWS}
+    for law, one in changed.items():
+        if one is not None:
+            paths = write_job(one.job, folder / job.name / law)
+            order = one.order or paths
+            runs[_run(law, job.name)] = {rank: paths[rank] for rank in order}
+            yield law, one.effect
+
+
+def _broken_by(
+    job: str, effects: Mapping[str, Effect], answers: Answers, laws: Collection[str]
+) -> list[Broken]:
+    mine = {
+        analysis: {law: by_run[_run(law, job)] for law in effects}
+        for analysis, by_run in answers.items()
+    }
+    return [
+        one for law in effects if law in laws for one in broken(job, law, mine, effects[law])
+    ]
+
+
+def _comparison(
+    con: duckdb.DuckDBPyConnection, job: str, effects: Mapping[str, Effect]
+) -> list[Broken]:
+    """Compare the job with a slower copy, and both multiplied."""
+    if not {SLOWER_DILATED, DILATED} <= effects.keys():
+        return []
+    pairs = {BASE: (BASE, SLOWER), COMPARED: (DILATED, SLOWER_DILATED)}
+    named = {name: (_run(one, job), _run(two, job)) for name, (one, two) in pairs.items()}
+    answers = comparisons_of(con, named, {BASE: 1, COMPARED: effects[DILATED].scale})
+    return [
+        exempted(Broken(job, COMPARED, analysis, difference))
+        for analysis, by_run in answers.items()
+        for difference in differences(by_run[BASE], by_run[COMPARED], effects[DILATED])
+    ]
+
+
+def _beside_others(
+    job: str, runs: Runs, answers: Answers, folder: Path, analyses: Collection[str]
+) -> list[Broken]:
+    """Compare the answers for a job with those in a catalog of its own."""
+    run = _run(BASE, job)
+    make_catalog(folder, {run: runs[run]})
+    with opened(folder) as con:
+        alone = answers_of(con, {run: 1}, analyses)
+    return [
+        exempted(Broken(job, ALONE, analysis, difference))
+        for analysis, by_run in answers.items()
+        for difference in differences(alone[analysis][run], by_run[run], Effect())
+    ]
+
+
 def _run(law: str, job: str) -> str:
     return f"{job}{SEPARATOR}{law}"
-
-
-def _written(changed: Changed, folder: Path) -> Mapping[int, str]:
-    paths = write_job(changed.job, folder)
-    return {rank: paths[rank] for rank in changed.order} if changed.order else paths

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tests.laws import changes
 from tests.laws.answers import Answer, Answers
@@ -192,12 +191,15 @@ def exemptions() -> tuple[Exemption, ...]:
         return tuple(Exemption(**line) for line in csv.DictReader(file))
 
 
+def exempted(found: Broken) -> Broken:
+    """Return the same answer with the reason of its exemption, if there is one."""
+    at = found.law, found.analysis, found.difference.column
+    return replace(found, exemption=next((e.reason for e in exemptions() if e.covers(*at)), ""))
+
+
 def broken(job: str, law: str, answers: Answers, effect: Effect) -> list[Broken]:
     """Return the answers for a job that break a law, exempt ones with the reason."""
-    found = []
-    for analysis, difference in LAWS[law].check(answers, law, effect):
-        reasons = [e.reason for e in exemptions() if e.covers(law, analysis, difference.column)]
-        found.append(Broken(job, law, analysis, difference, reasons[0] if reasons else ""))
-    return found
-
-
+    return [
+        exempted(Broken(job, law, analysis, difference))
+        for analysis, difference in LAWS[law].check(answers, law, effect)
+    ]

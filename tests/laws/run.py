@@ -17,9 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hta_sql.library.sql_files import sql_root
-from tests.laws.held import broken_by
+from tests.laws.held import ALL, broken_by
 from tests.laws.jobs import Job, jobs_of
-from tests.laws.laws import LAWS
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "traces"
@@ -45,7 +44,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.laws.run")
     parser.add_argument("folders", nargs="*", help="folders with the traces of a job; default: all")
     parser.add_argument("--shard", default="1/1", help="only every N-th folder, from the I-th: I/N")
-    parser.add_argument("--laws", type=_names, default=list(LAWS), help="names of laws")
+    parser.add_argument("--laws", type=_names, default=list(ALL), help="names of laws")
     parser.add_argument("--analyses", type=_names, default=[], help="names of analyses")
     return parser.parse_args(arguments)
 
