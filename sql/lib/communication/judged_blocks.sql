@@ -89,7 +89,7 @@ WITH
         SELECT
             c.item_kind, c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, any_value(c.min_pct) AS min_pct, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
             -- The cost is not scaled, so a long block has more weight.
-            avg(round(c.late * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost * c.length / c.block_ns)::BIGINT) AS cost,
+            avg(round(c.late::HUGEINT * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost::HUGEINT * c.length / c.block_ns)::BIGINT) AS cost,
             avg(c.own) AS own, avg(c.peer_own) AS peer_own,
             count(*) OVER (PARTITION BY c.item_kind, c.run, c.set_id) AS set_size
         FROM _compared AS c

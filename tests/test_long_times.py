@@ -1,0 +1,115 @@
+"""Products of times do not overflow: all analyses of steps of 30 s, and of an event decades before the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from hta_sql.library.objects import load_library
+from hta_sql.synthetic import JobSpec, write_job
+from tests.shared_stores import made_once
+
+SECOND = 1_000_000_000
+EPOCH = 1_700_000_000 * SECOND
+
+NAMES = sorted(analysis.base_name for analysis in load_library().newest())
+
+
+def slow_job() -> JobSpec:
+    """Return a job with steps of about 30 s, in which matrix products take seconds and rank 1 is 4 s late."""
+    return JobSpec(
+        ranks=4,
+        steps=6,
+        layers=2,
+        ops_per_layer=3,
+        memory_events=True,
+        python_stacks=True,
+        sync_events=True,
+        stragglers={1: 4 * SECOND},
+        step_delays=dict.fromkeys(range(10, 16), 10 * SECOND),
+        kernel_factors={"nvjet": 20_000.0},
+        gzip=False,
+    )
+
+
+def write_stray(folder: Path) -> list[Path]:
+    """Write a job with timestamps since 1970, and an event of each kind at timestamp 0 on its rank."""
+    spec = JobSpec(
+        ranks=4, steps=3, layers=2, ops_per_layer=3, base_time_ns=0, start_ns=EPOCH, gzip=False
+    )
+    files = list(write_job(folder, spec).files)
+    for kind, path in zip(
+        ("cpu_op", "kernel", "cuda_runtime", "user_annotation"), files, strict=True
+    ):
+        trace = json.loads(path.read_text(encoding="utf-8"))
+        event = next(e for e in trace["traceEvents"] if e.get("cat") == kind)
+        trace["traceEvents"].append(event | {"ts": 0, "dur": 1, "name": "stray"})
+        path.write_text(json.dumps(trace), encoding="utf-8")
+    return files
+
+
+def ingested(folder: Path, files: list[Path]) -> None:
+    """Ingest a trace per rank as the only run of a store."""
+    ranks = {rank: str(path) for rank, path in enumerate(files)}
+    hta_sql.ingest(ranks, folder / "job.store", run="run", jobs=1).close()
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """Ingest the job with long steps."""
+    store = made_once(
+        tmp_path_factory,
+        "long_steps",
+        lambda path: ingested(path.parent, list(write_job(path.parent / "job", slow_job()).files)),
+    )
+    with hta_sql.open(store) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def stray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """Ingest the job with stray events."""
+    store = made_once(
+        tmp_path_factory,
+        "stray_events",
+        lambda path: ingested(path.parent, write_stray(path.parent / "job")),
+    )
+    with hta_sql.open(store) as opened:
+        yield opened
+
+
+def test_the_long_job_has_long_steps(slow: hta_sql.TraceStore) -> None:
+    """Steps last 20 to 60 s, and matrix products take more than 3 s in total on each rank."""
+    for (step_ns,) in slow.sql("SELECT dur FROM steps").rows():
+        assert 20 * SECOND < step_ns < 60 * SECOND
+    totals = slow.sql("SELECT sum(dur) FROM gpu_ops WHERE starts_with(name, 'nvjet') GROUP BY rank")
+    assert min(total for (total,) in totals.rows()) > 3 * SECOND
+
+
+def test_the_stray_events_are_decades_before_the_others(stray: hta_sql.TraceStore) -> None:
+    """Every rank extends from 1970 to the job."""
+    assert min(dur for (dur,) in stray.sql("SELECT dur FROM ranks").rows()) > EPOCH - SECOND
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_analysis_of_long_steps(name: str, slow: hta_sql.TraceStore) -> None:
+    """No analysis fails on steps of 30 s."""
+    slow.run(name).arrow()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_analysis_of_a_trace_with_a_stray_event(name: str, stray: hta_sql.TraceStore) -> None:
+    """No analysis fails on a trace that extends over decades."""
+    stray.run(name).arrow()
+
+
+def test_lateness_of_seconds(slow: hta_sql.TraceStore) -> None:
+    """Rank 1 is the straggler: it loads data 4 s longer in each of the 5 steps that are compared."""
+    rows = {row["rank"]: row for row in slow.run("stragglers").records()}
+    assert [rank for rank, row in rows.items() if row["is_straggler"]] == [1]
+    assert rows[1]["late_ns"] == pytest.approx(4 * SECOND * rows[1]["step_count"], rel=0.25)
+    assert rows[1]["cause"] == "data loading"
