@@ -25,6 +25,7 @@ MACROS = ("counted_segments", "layer_segments", "layers_in_steps")
 
 LAYERS = range(1, 9)
 
+
 class Span(NamedTuple):
     """A span on a rank, and its layer."""
 
@@ -99,15 +100,18 @@ def lowest(some: Sequence[Span], at: int) -> int:
 @given(some=spans())
 @settings(max_examples=examples(25), deadline=None)
 def test_segments_have_the_lowest_layer_that_runs(some: list[Span]) -> None:
-    """Segments extend between consecutive bounds in a lane, and empty segments are included."""
+    """Segments tile the time of a lane from its first bound to its last, whether or not a layer runs."""
     fill("spans", some)
-    found = connection().execute("FROM lib.layer_segments('lanes')").fetchall()
+    found = connection().execute("FROM lib.layer_segments('lanes') ORDER BY lane, ts").fetchall()
     wanted = []
     for run, rank in RANKS:
         own = [s for s in some if (s.run, s.rank) == (run, rank)]
-        bounds = sorted({s.ts for s in own} | {s.ts + s.dur for s in own})
-        wanted += [(f"{run}{rank}", a, b - a, lowest(own, a)) for a, b in pairwise(bounds)]
-    assert sorted(found) == sorted(wanted)
+        bounds = {s.ts for s in own} | {s.ts + s.dur for s in own}
+        units = range(min(bounds, default=0), max(bounds, default=0))
+        wanted += [(f"{run}{rank}", at, lowest(own, at)) for at in units]
+    assert [
+        (lane, at, layer) for lane, ts, dur, layer in found for at in range(ts, ts + dur)
+    ] == wanted
 
 
 @given(some=spans(), rows=steps())

@@ -1,6 +1,7 @@
 -- Segments of time with the lowest activity layer that is running, lane by lane.
 --
--- One sweep over all starts and ends with a counter per layer. Layer 0 provides only bounds, at which segments are cut.
+-- Segments tile the time from the first start to the last end. Layer 0 provides only bounds, at which segments are cut;
+-- consecutive segments may have the same layer.
 --
 -- Status: stable
 -- Since: 0.1
