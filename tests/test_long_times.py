@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,8 @@ import pytest
 import hta_sql
 from hta_sql.library.objects import load_library
 from hta_sql.synthetic import JobSpec, write_job
+from tests.golden_cases import TRACES
+from tests.macros import engine_with, value_in
 from tests.shared_stores import made_once
 
 SECOND = 1_000_000_000
@@ -113,3 +115,31 @@ def test_lateness_of_seconds(slow: hta_sql.TraceStore) -> None:
     assert [rank for rank, row in rows.items() if row["is_straggler"]] == [1]
     assert rows[1]["late_ns"] == pytest.approx(4 * SECOND * rows[1]["step_count"], rel=0.25)
     assert rows[1]["cause"] == "data loading"
+
+
+def test_a_single_bucket_of_decades(stray: hta_sql.TraceStore) -> None:
+    """All time of all ranks, 218 years, may be one bucket of the timeline."""
+    stray.run("timeline", bucket_count=1).arrow()
+
+
+def test_an_impossible_message_size_is_unknown() -> None:
+    """A size beyond BIGINT is unknown."""
+    con = engine_with(("elem_bytes", "message_bytes"))
+    sizes = [
+        value_in(con, "lib.message_bytes('all_reduce', 'Float', $1, $1)", [count])
+        for count in (1024, 2**62)
+    ]
+    assert sizes == [4096, None]
+
+
+def test_an_impossible_grid_has_an_unknown_number_of_blocks(
+    ingest_trace: Callable[..., hta_sql.TraceStore],
+) -> None:
+    """A recorded grid beyond any device does not stop the analysis of expert parallelism."""
+    trace = json.loads((TRACES / "expert_parallel_0.json").read_text(encoding="utf-8"))
+    for event in trace["traceEvents"]:
+        if "grid" in event.get("args", {}):
+            event["args"]["grid"] = [2**31] * 3
+    rows = ingest_trace({0: trace["traceEvents"]}).run("expert_parallel").records()
+    assert rows
+    assert {row["block_count"] for row in rows} == {None}

@@ -97,7 +97,7 @@ WITH
         SELECT
             s.lane, s.ts AS at_ts, s.layer, s.count_1 AS open_groups,
             -- Time inside two windows counts twice, as it does in overlapping steps.
-            s.dur * s.count_2 AS ns
+            s.dur::HUGEINT * s.count_2 AS ns
         FROM lib.counted_segments('lane_pieces') AS s
     ),
     exposed AS MATERIALIZED (

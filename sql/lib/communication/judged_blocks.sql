@@ -56,7 +56,7 @@ WITH
     _scaled AS MATERIALIZED (
         SELECT
             i.item_kind, i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, i.block_ns AS length, l.block_ns, l.min_pct,
-            round(i.own_ns * l.block_ns / i.block_ns)::BIGINT AS own, round(i.wait_ns * l.block_ns / i.block_ns)::BIGINT AS wait
+            round(i.own_ns::DOUBLE * l.block_ns / i.block_ns)::BIGINT AS own, round(i.wait_ns::DOUBLE * l.block_ns / i.block_ns)::BIGINT AS wait
         FROM query_table(block_items) AS i
         JOIN _lengths AS l ON l.item_kind = i.item_kind AND l.run = i.run
         WHERE i.block_ns > 0
