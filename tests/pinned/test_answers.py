@@ -41,13 +41,6 @@ if TYPE_CHECKING:
 CALLS = queries_of(JOBS)
 WHOLE = whole_answers()
 
-DEAR = {
-    *("advice_v1", "comparability_v1", "comparison_v1", "kpi_trends_v1", "kpis_v1", "mfu_v1"),
-    *("blocking_communication_v1", "critical_path_edges_v1", "event_arguments_v1"),
-    *("roofline_v1", "step_contents_v1"),
-}
-"""Slow analyses, which depend on many others or read many rows. They take a third of the time."""
-
 
 def catalog(
     factory: pytest.TempPathFactory, place: str
@@ -70,7 +63,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
 @pytest.mark.parametrize(
     "query",
     [
-        pytest.param(query, marks=[pytest.mark.slow] if name in DEAR or other else [], id=query)
+        pytest.param(query, id=query)
         for name, queries in CALLS.items()
         for other, query in enumerate(queries)
     ],
@@ -84,7 +77,7 @@ def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnectio
     assert changes(answer(jobs, query), pinned()[query]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="large")
 @pytest.mark.parametrize("place", CROWDS)
 def test_an_answer_about_a_crowd_is_what_was_pinned(
     place: str, tmp_path_factory: pytest.TempPathFactory
@@ -111,7 +104,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
         yield engine
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", WHOLE)
 def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine) -> None:
     """Columns and rows that a golden case does not show are compared as well."""
@@ -119,7 +111,6 @@ def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine
     assert changes(found, pinned(GOLDEN)[key]) == []
 
 
-@pytest.mark.always
 def test_each_call_is_pinned_and_nothing_else() -> None:
     """Every call to an analysis and every golden case is pinned, and nothing else is."""
     for place in PLACES:

@@ -50,12 +50,6 @@ SEED = 1
 
 ANALYSES = [analysis.base_name for analysis in load_library().newest()]
 
-MOST_SLOW = [
-    pytest.param(name, marks=[pytest.mark.slow] if place % 4 else [])
-    for place, name in enumerate(ANALYSES)
-]
-"""All analyses; ``make test`` runs every fourth one."""
-
 
 @cache
 def options_of(name: str) -> dict[str, Any]:
@@ -93,10 +87,10 @@ def check_isolation(
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize(
     ("runs", "ranks"),
-    [(("b.run-2",), (3,)), pytest.param(("a",), (0, 1), marks=pytest.mark.slow)],
+    [(("b.run-2",), (3,)), (("a",), (0, 1))],
     ids=["later", "earlier"],
 )
-@pytest.mark.parametrize("name", MOST_SLOW)
+@pytest.mark.parametrize("name", ANALYSES)
 def test_runs_and_ranks_keep_to_themselves(
     job: tuple[int, TraceStore], name: str, runs: tuple[str, ...], ranks: tuple[int, ...]
 ) -> None:

@@ -295,7 +295,6 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
     return process.returncode, err
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
     """``hta-sql sql`` reports an engine crash or an ignored interrupt as a one-line error."""
@@ -305,7 +304,7 @@ def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
     assert (code, err.startswith("error: Interrupted after 2 s")) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 @pytest.mark.parametrize("way", WAYS)
 def test_hostile_queries_kill_and_block_nothing(path: Path, way: str) -> None:
     """A small run of ``tests.safety.hostile_queries`` kills no process and blocks no query."""

@@ -13,8 +13,6 @@ import hta_sql
 from hta_sql.library.objects import load_library
 from hta_sql.synthetic import JobSpec, write_job
 
-pytestmark = pytest.mark.slow
-
 NAMES = sorted(analysis.base_name for analysis in load_library().newest())
 LAST = "include_last_profiler_step"
 SECOND = 1_000_000_000
