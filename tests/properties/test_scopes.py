@@ -41,8 +41,8 @@ WITHOUT_ROWS = {
 OF_OTHER_FILES = ("cluster_", "snapshot_", "execution_trace_", "hang", "dump_")
 """Name prefixes of the analyses that need files which these jobs do not have."""
 
-NUMBERED = ("tree_id", "thread_id")
-"""Columns that are numbered across all runs and ranks of an answer."""
+NUMBERED = ("tree_id", "thread_id", "short_name")
+"""Columns that are numbered, or kept distinct, across all runs and ranks of an answer."""
 
 OPTIONS: dict[str, dict[str, Any]] = {name: options for name, options, _ in CASES.values()}
 
