@@ -18,6 +18,7 @@ from hta_sql.authoring.golden_messages import render
 from hta_sql.errors import LibraryError
 from hta_sql.library.objects import load_library
 from tests.golden_cases import TRACES, all_cases
+from tests.pinned.answers import GOLDEN, changes, pinned, whole_answers, whole_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,14 +36,25 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
 CASES = sorted(all_cases(), key=lambda case: case.traces)
 
 
+WHOLE = {case.id: (key, case) for key, case in whole_answers().items()}
+"""Id of a golden case ─▶ its key in tests/pinned/golden.csv, and a case for its whole answer."""
+
+
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
 def test_golden(case: Case, engine: GoldenEngine) -> None:
-    """An analysis returns the expected rows for its trace."""
+    """An analysis returns the expected rows for its trace.
+
+    The columns and rows that the case does not show are the pinned ones. After an intended change,
+    run ``make pinned``.
+    """
     assert f"{case.path.stem}(" in case.call, f"{case.id} does not call {case.path.stem}"
     columns, rows = engine.ask(case)
     if found := difference(case, columns, rows):
         where = f"{case.path}:{case.line}"
         pytest.fail(f"{where}\n{case.truth}\n{case.call}\n\n{found}", pytrace=False)
+    key, whole = WHOLE.get(case.id, ("", case))
+    if key in pinned(GOLDEN):  # tests/pinned checks that no key is missing
+        assert changes(whole_of(*engine.ask(whole)), pinned(GOLDEN)[key]) == []
 
 
 def test_a_case_is_comment_traces_call_and_rows() -> None:
