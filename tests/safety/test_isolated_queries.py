@@ -121,13 +121,13 @@ def test_a_worker_killed_while_it_answers_is_an_error(
 
 def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
     """A worker that ignores the interrupt at its time limit is killed."""
-    with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
-        store.sql("SELECT 1")
+    with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=4)) as store:
+        store.sql("SELECT 1")  # on a busy machine, it takes seconds to start the worker
         when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
         began = time.monotonic()
-        with pytest.raises(QueryError, match=r"Interrupted after 1 s.*--timeout"):
+        with pytest.raises(QueryError, match=r"Interrupted after 4 s.*--timeout"):
             store.sql(ENDLESS)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
         assert store.sql("SELECT 1 AS a").rows() == [(1,)]
 
 
