@@ -16,8 +16,8 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
 	@echo 'make demo      a simulated training job: ingested, analyzed, explained'
-	@echo 'make test      the test suite, without what takes long'
-	@echo 'make test-all  all of it'
+	@echo 'make test      the test suite; without tests that are marked slow, which state a reason'
+	@echo 'make test-all  slow tests and browser tests as well'
 	@echo 'make test-pages    notebooks run again, the site, explorer and open, in Chromium'
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make test-lowest   demo, commands and tests with the lowest versions that pyproject.toml states'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,64 +96,29 @@ def tiny_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]
         yield opened
 
 
-DEEP = (
-    *(
-        "properties/",
-        "parity/",
-        "hta_values/",
-        "overlay/",
-        "spans/",
-        "mutants/",
-        "fuzz/",
-        "unrecorded/",
-    ),
-    *("safety/test_damage.py", "safety/test_remote_faults.py", "safety/test_file_faults.py"),
-    *("safety/test_dask.py", "safety/test_interrupted.py", "safety/test_lost_workers.py"),
-    *("safety/test_threads.py", "safety/test_bad_runs.py", "ingestion/test_whole_files.py"),
-    *("ingestion/test_too_long.py", "ingestion/test_corpus.py", "ingestion/test_event_order.py"),
-    *("safety/test_workers.py", "safety/test_crashes.py", "safety/test_two_at_once.py"),
-    *(
-        "safety/test_broken_materialized.py",
-        "safety/test_object_storage.py",
-        "safety/test_disk_full.py",
-    ),
-    *("test_extreme_values.py", "test_derived_tables.py", "test_intervals.py", "jobs/", "runs/"),
-    *("judgement/", "test_report_serving.py", "test_graph_captures.py", "test_serving_jobs.py"),
-    *("test_distributed_execution.py", "test_chart_marks.py", "test_device_clock_skew.py"),
-)
-"""Suites that repeat other tests in more depth; ``make test`` runs one case in ten of each."""
-
-WIDE = (
-    *("arguments/", "discovery/", "questions/", "user_analyses/", "ingestion/test_native.py"),
-    *("test_hangs.py", "test_message_rules.py", "test_validation.py", "test_trace_frames.py"),
-    *("test_hta_operators.py", "test_hta_counters.py", "test_trace_diff.py"),
-    *("test_report_conditions.py", "ingestion/test_role_options.py"),
-)
-"""Suites of many similar cases; ``make test`` runs one case in five of each."""
-
-MANY = (
-    *("safety/", "cli/", "ingestion/", "test_report", "test_serving_advice.py", "test_charts.py"),
-    *("pinned/test_answers.py", "trace_analysis/", "explorer/", "cookbook/", "agents/"),
-    *("test_chart_topics.py", "test_materialized_answers.py", "test_filters.py"),
-)
-"""Suites of many tests that take a second or more; ``make test`` runs one in three of each file."""
-
-ONE_OF = {DEEP: 10, WIDE: 5, MANY: 3}
+REASONS = {
+    "faults": "a reader or writer fails, or is killed, at each of its operations",
+    "soak": "readers and writers share a store for minutes",
+    "fuzz": "inputs at random, or every combination of inputs",
+    "large": "jobs, traces or catalogs that take more than 5 s to write or to query",
+    "processes": "clusters, servers, or many processes",
+    "documents": "notebooks, the site, or every command of a page",
+    "check": "make check does the same",
+}
+"""Reasons for the mark ``slow``, with the meaning of each; CONTRIBUTING.md lists them."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark browser tests, and mark most cases of large suites as slow."""
-    counts: Counter[str] = Counter()
+    """Mark browser tests.
+
+    Raises:
+        UsageError: A slow test states no reason. ``make test`` omits it, so it needs one.
+    """
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
-        path = item.nodeid.removeprefix("tests/").partition("::")[0]
-        if item.get_closest_marker("slow") or item.get_closest_marker("always"):
-            continue
-        for suites, ratio in ONE_OF.items():
-            if path.startswith(suites):
-                if counts[path] % ratio:
-                    item.add_marker(pytest.mark.slow)
-                counts[path] += 1
-                break
+        for mark in item.iter_markers("slow"):
+            if mark.args or {*mark.kwargs} != {"reason"} or mark.kwargs["reason"] not in REASONS:
+                message = f"{item.nodeid}: slow needs a reason, one of: {', '.join(REASONS)}"
+                raise pytest.UsageError(message)

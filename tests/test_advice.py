@@ -212,10 +212,7 @@ def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> N
 
 @pytest.mark.parametrize(
     "run",
-    [
-        pytest.param(run, marks=[pytest.mark.slow] if number % 9 else [])
-        for number, run in enumerate(CASES)
-    ],
+    CASES,
 )
 def test_the_evidence_can_be_asked_for(
     run: str, store: TraceStore, rows: dict[str, dict[str, Any]]

@@ -26,7 +26,6 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
     """Every HTA call returns a result; otherwise, the benchmark would time an error."""
     files = dict(enumerate(sorted(map(str, traces.iterdir()))))

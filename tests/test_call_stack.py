@@ -7,8 +7,6 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -133,7 +131,6 @@ def test_below_an_event_is_what_follows_it(ingest_trace: Callable[..., TraceStor
         assert {r["event_id"] for r in behind} == below
 
 
-@pytest.mark.slow
 def test_a_stack_of_ten_thousand_frames(ingest_trace: Callable[..., TraceStore]) -> None:
     """A very deep stack is fast, because the query avoids recursion and cross joins."""
     frames = [host("frame", i, 40_000 - 2 * i) for i in range(10_000)]

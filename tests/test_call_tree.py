@@ -131,7 +131,6 @@ with_kinds = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(spans)
 @settings(max_examples=examples(500), deadline=None)
 def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
@@ -198,7 +197,6 @@ def rows_of(
     return [row for batch in tree for row in batch.to_pylist()]
 
 
-@pytest.mark.slow
 @given(with_kinds, st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:
@@ -221,7 +219,6 @@ def ancestors(ordered: list[tuple[int, Event]], position: int) -> list[int]:
     return path
 
 
-@pytest.mark.slow
 @given(with_kinds)
 @settings(max_examples=examples(300), deadline=None)
 def test_the_table_names_the_nearest_of_each_kind(events: list[Event]) -> None:
@@ -283,7 +280,6 @@ def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> 
             assert own[stack_id] == stack_id
 
 
-@pytest.mark.slow
 @given(with_kinds, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4))
 @settings(max_examples=examples(300), deadline=None)
 def test_the_step_is_the_one_that_it_starts_in(

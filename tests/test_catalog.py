@@ -48,7 +48,6 @@ def test_a_catalog_has_no_free_blocks(store: Path) -> None:
     assert build_catalog(store, relative=True).stat().st_size < CATALOG_BYTES
 
 
-@pytest.mark.slow
 def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
     """Views have no HUGEINT, unsigned or nested type, and every view and column has a comment."""
     columns = con.sql(
@@ -65,7 +64,6 @@ def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> Non
     assert views == []
 
 
-@pytest.mark.slow
 def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
     """The ``us`` schema has the same views, with nanosecond columns converted to microseconds."""
     ns = con.sql("SELECT rank, ts, dur, name FROM gpu_ops ORDER BY ALL").fetchall()
@@ -79,7 +77,6 @@ def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
     assert left == []
 
 
-@pytest.mark.slow
 def test_a_relative_catalog_follows_the_store(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +94,6 @@ def test_a_relative_catalog_follows_the_store(
         assert con.sql("FROM temporal_breakdown").fetchall() == expected
 
 
-@pytest.mark.slow
 def test_the_relative_catalog_is_renewed_with_the_other(
     ingest_trace: Callable[..., hta_sql.TraceStore],
 ) -> None:
@@ -133,7 +129,6 @@ def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
     return set(re.findall(r"Scanning Files:[\s│]*(\d+/\d+)", profile))
 
 
-@pytest.mark.slow
 def test_a_question_about_one_run_reads_its_files_only(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:

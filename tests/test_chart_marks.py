@@ -142,13 +142,6 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Store and parameters for analyses that have no rows for the simulated job."""
 
-ALONE = {
-    *("blocking_communication", "cluster_step_trace", "memory_curve", "live_at_peak"),
-    *("memory_by_operator", "graph_kernels", "roofline", "kpi_trends", "folded_stacks"),
-    *("source_lines", "modules", "cupti_counters_by_operator", "frequent_kernel_sequences"),
-}
-"""Figures that need a store of their own or resemble others; only ``make test-all`` draws them."""
-
 
 def test_every_figure_is_looked_at() -> None:
     """Every figure has expected marks in tests/marks or in a golden case (``Drawn: 3 rect``)."""
@@ -161,7 +154,7 @@ def test_every_figure_is_looked_at() -> None:
 
 @pytest.mark.parametrize(
     "figure",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in ALONE else []) for name in FIGURES],
+    FIGURES,
 )
 def test_a_figure_shows_what_its_result_holds(
     figure: str, stores: Callable[[str], TraceStore]

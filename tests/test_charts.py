@@ -69,7 +69,7 @@ def drawn_names(spec: dict[str, Any]) -> set[str]:
 
 @pytest.mark.parametrize(
     "suffix",
-    [".html", ".svg", *(pytest.param(s, marks=pytest.mark.slow) for s in (".png", ".json"))],
+    [".html", ".svg", ".png", ".json"],
 )
 def test_hostile_names_are_text_in_every_format(
     suffix: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
@@ -144,7 +144,6 @@ def test_results_know_their_chart(tiny_store: TraceStore) -> None:
         result.chart(percentage=True)
 
 
-@pytest.mark.slow
 def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) -> None:
     """A result with one row per launch is drawn from the histograms of the same ranks.
 
@@ -215,7 +214,6 @@ def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
     assert shown[4] == "short"
 
 
-@pytest.mark.slow
 def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) -> None:
     """visualize=True writes one page per chart into a folder inside the store."""
     traces = {0: "two_ranks_0.json", 1: "two_ranks_1.json", 2: "launch_outliers.json"}
@@ -243,7 +241,6 @@ def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) 
         assert "Content-Security-Policy" in text, name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("module", ["altair", "vl_convert"])
 def test_a_missing_library_is_named_with_its_remedy(module: str, tiny_store: TraceStore) -> None:
     """A missing library is a one-line error that names the packages to install."""

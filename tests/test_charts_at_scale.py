@@ -17,7 +17,6 @@ from tests.drawn_marks import drawn_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from _pytest.mark import ParameterSet
 
 RANKS = 4096
 MEGABYTE = 1_000_000
@@ -185,17 +184,12 @@ def hanging(ranks: int) -> pd.DataFrame:
     return table.assign(is_stuck=is_stuck, state=state, op=table["channel"])
 
 
-def at_scale(*case: object) -> ParameterSet:
-    """Mark a case as slow, because its chart resembles that of a case that always runs."""
-    return pytest.param(*case, marks=pytest.mark.slow)
-
-
 @pytest.mark.parametrize(
     ("name", "table", "rows"),
     [
         ("temporal_breakdown", lambda: temporal(RANKS), RANKS),
-        at_scale("idle_time_breakdown", lambda: idle(RANKS, 3), RANKS),
-        at_scale(
+        ("idle_time_breakdown", lambda: idle(RANKS, 3), RANKS),
+        (
             "comm_comp_overlap",
             lambda: pd.DataFrame(
                 {
@@ -207,15 +201,15 @@ def at_scale(*case: object) -> ParameterSet:
             ),
             RANKS,
         ),
-        at_scale("gpu_kernels_by_name", lambda: kernels(RANKS), 30),
-        at_scale("all_to_all_traffic", lambda: traffic(RANKS), 64 * 64),
-        at_scale("cluster_overview", lambda: overview(RANKS), 96 * 10),
-        at_scale("utilization_over_time", lambda: utilization(RANKS), 96 * 34),
-        at_scale("operator_across_ranks", lambda: occurrences(RANKS), 32 * 20 * 3),
-        at_scale("special_operators", lambda: specials(RANKS), 20 * 20),
-        at_scale("gpu_summary", lambda: gpus(RANKS), RANKS * 5),
-        at_scale("pipeline_stages", lambda: stages(RANKS), RANKS),
-        at_scale("cluster_step_trace", lambda: step_trace(RANKS), RANKS),
+        ("gpu_kernels_by_name", lambda: kernels(RANKS), 30),
+        ("all_to_all_traffic", lambda: traffic(RANKS), 64 * 64),
+        ("cluster_overview", lambda: overview(RANKS), 96 * 10),
+        ("utilization_over_time", lambda: utilization(RANKS), 96 * 34),
+        ("operator_across_ranks", lambda: occurrences(RANKS), 32 * 20 * 3),
+        ("special_operators", lambda: specials(RANKS), 20 * 20),
+        ("gpu_summary", lambda: gpus(RANKS), RANKS * 5),
+        ("pipeline_stages", lambda: stages(RANKS), RANKS),
+        ("cluster_step_trace", lambda: step_trace(RANKS), RANKS),
         # Two bars for the transfer, one for the wait, and the two ends of the line.
         ("p2p_pairs", lambda: messages(RANKS), 600 * 5),
         ("collective_arrivals", lambda: arrivals(RANKS), 96 * 2 - 1),

@@ -6,19 +6,17 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pandas as pd
+import pytest
 
 from hta_sql.authoring.check import folder_problems
 from hta_sql.charts import FIGURES
 from hta_sql.library.sql_files import sql_root
+from tests.conftest import REASONS, pytest_collection_modifyitems
 from tests.drawn_marks import visible_marks
 from tests.golden_cases import TRACES
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -121,3 +119,20 @@ def test_the_lines_of_a_column_and_a_vendor_are_those_of_the_test_that_adds_them
         ]
         assert len(lines) == count
         assert [line for line in lines if line not in tried] == []
+
+
+def test_every_reason_of_a_slow_test_is_listed() -> None:
+    """The page lists the reasons for the mark ``slow`` that the tests may state."""
+    assert re.findall(r"^\| `([\w ]+)` \|", section("Set up"), re.MULTILINE) == list(REASONS)
+
+
+def test_a_slow_test_without_a_reason_is_refused(request: pytest.FixtureRequest) -> None:
+    """Collection fails if a test is marked slow without one of the reasons."""
+    for mark in (pytest.mark.slow, pytest.mark.slow("fuzz"), pytest.mark.slow(reason="dear")):
+        item = pytest.Function.from_parent(request.node.parent, name="slow", callobj=lambda: None)
+        item.add_marker(mark)
+        with pytest.raises(pytest.UsageError, match="slow needs a reason, one of: faults, soak"):
+            pytest_collection_modifyitems([item])
+    item = pytest.Function.from_parent(request.node.parent, name="slow", callobj=lambda: None)
+    item.add_marker(pytest.mark.slow(reason="fuzz"))
+    pytest_collection_modifyitems([item])

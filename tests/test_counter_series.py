@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,7 +101,6 @@ ASKED: dict[str, dict[str, Any]] = {
 Rows = list[dict[str, Any]]
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(2), deadline=None)
 @given(st.lists(ops, min_size=6, max_size=6))
 def test_series_are_what_their_definition_says(ranks: list[list[Op]]) -> None:

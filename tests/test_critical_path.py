@@ -153,7 +153,6 @@ def test_a_graph_comes_back_from_a_file(graph: CPGraph, tmp_path: Path) -> None:
         restore_cpgraph(tmp_path / "bad.zip")
 
 
-@pytest.mark.slow
 def test_windows_without_anything_have_no_path(ingest_trace: Callable[..., TraceStore]) -> None:
     """How a missing path is reported depends on the reason why it is missing.
 
@@ -179,7 +178,6 @@ def step(number: int, ts: int) -> dict[str, Any]:
     return {**about, "pid": 1, "tid": 1, "ts": ts, "dur": 100}
 
 
-@pytest.mark.slow
 def test_windows_say_why_they_have_no_path(
     ingest_trace: Callable[..., TraceStore], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -218,7 +216,6 @@ def test_windows_say_why_they_have_no_path(
         )
 
 
-@pytest.mark.slow
 def test_the_command_says_why_there_is_no_path(
     ingest_trace: Callable[..., TraceStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,7 +237,6 @@ def test_no_pair_of_operations_is_compared(ingest_trace: Callable[..., TraceStor
     assert "NESTED_LOOP_JOIN" not in told
 
 
-@pytest.mark.slow
 def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None:
     """The table has one row per rank and bound, longest first; a rank without events has none."""
     store = ingest_trace({0: "path_stream_sync.json", 1: "no_events.json", 3: "path_overlap.json"})
@@ -323,7 +319,6 @@ def test_hta_calls(analysis: TraceAnalysis, monkeypatch: pytest.MonkeyPatch) -> 
     assert found[0].number_of_edges() == 12
 
 
-@pytest.mark.slow
 def test_the_command_answers(
     ingest_trace: Callable[..., TraceStore],
     capsys: pytest.CaptureFixture[str],

@@ -51,7 +51,6 @@ def is_missing(store: Path) -> bool:
     return bool(missing_tables(read_manifest(store), load_library(), without=ON_REQUEST))
 
 
-@pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
     """Materialized tables have the same rows as computed ones, and are computed once."""
     assert is_missing(store)
@@ -176,7 +175,6 @@ def failing(
     return computed
 
 
-@pytest.mark.slow
 def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
     """A store opens its own catalog after it has materialized tables into it."""
     with hta_sql.open(store) as opened:
@@ -185,7 +183,6 @@ def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
         assert opened.catalog_path == str(store / "catalog.duckdb")
 
 
-@pytest.mark.slow
 def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
     """If only the second stage changes, it is rebuilt from the materialized first stage."""
     computed = rows_of(store)
@@ -201,7 +198,6 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
     assert rows_of(store) == computed
 
 
-@pytest.mark.slow
 def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
     """The first query materializes the tables that it reads; earlier results stay readable."""
     with hta_sql.open(store) as opened:
@@ -211,7 +207,6 @@ def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
         assert before.rows()
 
 
-@pytest.mark.slow
 def test_a_query_keeps_what_it_names(store: Path) -> None:
     """A query materializes the tables that it uses, directly or through views and macros."""
     with hta_sql.open(store) as opened:
@@ -221,7 +216,6 @@ def test_a_query_keeps_what_it_names(store: Path) -> None:
         assert not is_missing(store)
 
 
-@pytest.mark.slow
 def test_the_command_keeps_what_its_query_names(store: Path) -> None:
     """The command materializes the tables that its query uses.
 
@@ -236,7 +230,6 @@ def test_the_command_keeps_what_its_query_names(store: Path) -> None:
     assert not is_missing(store)
 
 
-@pytest.mark.slow
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
     """A query during an ingest computes derived tables without waiting, and does not store them."""
     folder = store_folder(store)
@@ -263,7 +256,6 @@ def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path
     assert not (store / old).exists()
 
 
-@pytest.mark.slow
 def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
     """A change to the SQL that a table depends on changes its key; a new comment does not."""
     library, manifest = load_library(), read_manifest(store)
@@ -288,7 +280,6 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
     assert all(keys[at] != key for at, key in keys_of(fewer, library).items())
 
 
-@pytest.mark.slow
 def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
     """A run without collectives has no file for them, and the manifest records that."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
@@ -299,7 +290,6 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
     assert not is_missing(tmp_path / "job.store")
 
 
-@pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
     """Each table is computed only once, and ``--runs`` limits the computation to the named runs."""
     said = CliRunner().invoke(program, ["materialize", str(store), "--runs", "other"])

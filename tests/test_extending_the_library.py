@@ -111,7 +111,6 @@ def test_a_column_more(copy: Copy) -> None:
     assert arguments == [["cluster dim", "4"], ["cluster dim", '"four"']]
 
 
-@pytest.mark.slow
 def test_a_vendor_more(copy: Copy) -> None:
     """Lines in two CSV files make a vendor's device events, calls and collectives known."""
     for line in (

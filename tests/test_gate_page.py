@@ -98,7 +98,7 @@ def run_workflow(checkout: Path) -> tuple[int, str]:
     return failed, summary.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="documents")
 def test_the_workflow_runs(checkout: Path) -> None:
     """The workflow passes, or fails if a limit is exceeded, and always writes the summary."""
     rules = checkout / "ci" / "gate.toml"

@@ -21,7 +21,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
         yield opened
 
 
-@pytest.mark.slow
 def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> None:
     """Every collective is matched within its group, which is identified by the threads.
 

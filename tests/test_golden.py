@@ -6,7 +6,6 @@ The files are tests/golden/<topic>/<analysis>.test. Their format is described in
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from hta_sql.authoring.golden_messages import render
 from hta_sql.errors import LibraryError
 from hta_sql.library.objects import load_library
 from tests.golden_cases import TRACES, all_cases
+from tests.pinned.answers import GOLDEN, changes, pinned, whole_answers, whole_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,63 +35,26 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
 # Cases with the same ``traces`` line are adjacent, so that its tables are loaded only once.
 CASES = sorted(all_cases(), key=lambda case: case.traces)
 
-OF_EACH_ANALYSIS = 1
-"""Minimum number of cases of each analysis that ``make test`` runs.
 
-Other results are pinned by tests/pinned, and ``make test-all`` runs all cases.
-"""
-
-READING = 3
-"""Cost of ingesting the traces of a line, as a number of queries."""
+WHOLE = {case.id: (key, case) for key, case in whole_answers().items()}
+"""Id of a golden case ─▶ its key in tests/pinned/golden.csv, and a case for its whole answer."""
 
 
-def asked_always(cases: list[Case], least: int) -> set[str]:
-    """Select ``traces`` lines until each analysis has enough cases, the most efficient line first.
-
-    Ingesting the traces costs as much as several queries, so all cases of a line run or none.
-    """
-    told: dict[str, Counter[str]] = {case.traces: Counter() for case in cases}
-    for case in cases:
-        told[case.traces][case.path.stem] += 1
-    written = Counter(case.path.stem for case in cases)
-    lacking = Counter({name: min(count, least) for name, count in written.items()})
-
-    def worth(line: str) -> tuple[float, str]:
-        brought = (told[line] & lacking).total()
-        return brought / (READING + told[line].total()), line
-
-    chosen: set[str] = set()
-    while +lacking:
-        best = max(told.keys() - chosen, key=worth)
-        chosen.add(best)
-        lacking.subtract(told[best])
-    return chosen
-
-
-ALWAYS = asked_always(CASES, OF_EACH_ANALYSIS)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[] if case.traces in ALWAYS else [pytest.mark.slow], id=case.id)
-        for case in CASES
-    ],
-)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
 def test_golden(case: Case, engine: GoldenEngine) -> None:
-    """An analysis returns the expected rows for its trace."""
+    """An analysis returns the expected rows for its trace.
+
+    The columns and rows that the case does not show are the pinned ones. After an intended change,
+    run ``make pinned``.
+    """
     assert f"{case.path.stem}(" in case.call, f"{case.id} does not call {case.path.stem}"
     columns, rows = engine.ask(case)
     if found := difference(case, columns, rows):
         where = f"{case.path}:{case.line}"
         pytest.fail(f"{where}\n{case.truth}\n{case.call}\n\n{found}", pytrace=False)
-
-
-def test_every_analysis_is_asked_always() -> None:
-    """Every analysis has a golden case that runs even in ``make test``."""
-    written = Counter(case.path.stem for case in CASES)
-    asked = Counter(case.path.stem for case in CASES if case.traces in ALWAYS)
-    assert {name for name in written if asked[name] < min(OF_EACH_ANALYSIS, written[name])} == set()
+    key, whole = WHOLE.get(case.id, ("", case))
+    if key in pinned(GOLDEN):  # tests/pinned checks that no key is missing
+        assert changes(whole_of(*engine.ask(whole)), pinned(GOLDEN)[key]) == []
 
 
 def test_a_case_is_comment_traces_call_and_rows() -> None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 SIZES = (
     pytest.param(4, 2, id="4 ranks"),
-    pytest.param(16, 4, id="16 ranks", marks=pytest.mark.slow),
-    pytest.param(128, 8, id="128 ranks", marks=pytest.mark.slow),
-    pytest.param(512, 8, id="512 ranks", marks=pytest.mark.slow),
+    pytest.param(16, 4, id="16 ranks"),
+    pytest.param(128, 8, id="128 ranks"),
+    pytest.param(512, 8, id="512 ranks", marks=pytest.mark.slow(reason="large")),
 )
 STEPS = 4
 OPS_A_STEP = 4

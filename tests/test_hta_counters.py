@@ -202,7 +202,6 @@ def test_a_trace_with_counters_is_the_trace_and_its_counters(
     assert {next(iter(event["args"])) for event in copied} == {"Memcpy BW"}
 
 
-@pytest.mark.slow
 def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
     """Files with counters have HTA's name, which the next ingest ignores."""
     for rank in (0, 1):

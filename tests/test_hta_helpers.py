@@ -168,7 +168,6 @@ def test_types_of_arguments_agree() -> None:
             assert spec.value_type in {checked[spec.raw_name], ValueType.Object}, spec
 
 
-@pytest.mark.slow
 def test_arguments_become_columns(tmp_path: Path) -> None:
     """The configuration selects typed columns with defaults, or all arguments that occur."""
     path = tmp_path / "rank0.json"

@@ -216,7 +216,6 @@ def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None
         analysis.get_aten_op_kernels_and_delay(sort_by=["count"])
 
 
-@pytest.mark.slow
 def test_each_rank_has_its_own_aten_ops(tmp_path: Path) -> None:
     """Each rank has its own rows, so rank 1 does not repeat those of rank 0."""
     files = {}
@@ -261,7 +260,6 @@ def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) ->
     assert list(frame["name"]) == ["ProfilerStep#1", "inner", "others"]
 
 
-@pytest.mark.slow
 def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) -> None:
     """Each kernel has the annotations around its launch, in columns named like HTA's."""
     frame = analysis.get_gpu_kernels_with_user_annotations(0)
@@ -287,7 +285,6 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
     assert long["s_name"][0] == "void gemm<float, 4>(float*, int)"
 
 
-@pytest.mark.slow
 def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnalysis) -> None:
     """Annotated kernels do not change if the data frames of ``t`` are changed."""
     before = analysis.get_gpu_kernels_with_user_annotations(0)

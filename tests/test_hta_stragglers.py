@@ -42,9 +42,9 @@ def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> Non
     ("planted", "options"),
     [
         ({2: 3_000_000}, {}),
-        pytest.param({0: 2_000_000}, {"nccl_names": "old"}, marks=pytest.mark.slow),
+        ({0: 2_000_000}, {"nccl_names": "old"}),
         ({3: 2_000_000}, {"collective_metadata": False}),
-        pytest.param({1: 4_000_000}, {"comm_streams": 2, "first_step": 0}, marks=pytest.mark.slow),
+        ({1: 4_000_000}, {"comm_streams": 2, "first_step": 0}),
         ({1: 3_000_000, 3: 2_500_000}, {}),
     ],
 )
@@ -73,7 +73,6 @@ def copied(folder: Path, *names: str) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_what_cannot_be_told_is_empty_and_says_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -139,7 +138,6 @@ def test_another_way_to_count_can_be_given(late: TraceAnalysis) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_counters_have_a_row_per_range_and_a_column_per_counter(tmp_path: Path) -> None:
     """Each profiler range has a row, with its operators outermost first.
 

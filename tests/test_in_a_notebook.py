@@ -115,7 +115,6 @@ def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
     assert (type(again), again.to_dict()) == (type(chart), chart.to_dict())
 
 
-@pytest.mark.slow
 def test_a_page_that_altair_saves_holds_its_scripts(
     store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
@@ -126,7 +125,6 @@ def test_a_page_that_altair_saves_holds_its_scripts(
         assert not re.search(r"<(?:script|link)[^>]+(?:src|href)=", page)
 
 
-@pytest.mark.slow
 def test_the_outputs_of_a_notebook_are_drawn_without_a_network(
     store: hta_sql.TraceStore, chromium: Browser, tmp_path: Path
 ) -> None:

@@ -259,7 +259,6 @@ def test_the_order_of_the_input_does_not_matter(macro: str, data: st.DataObject)
     assert ask(macro, "number", spans) == ask(macro, "number", shuffled)
 
 
-@pytest.mark.slow
 @given(spans_of("number"), spans_of("number"))
 @settings(max_examples=examples(60), deadline=None)
 def test_intersection_does_not_prefer_a_side(left: list[Span], right: list[Span]) -> None:

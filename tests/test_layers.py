@@ -272,7 +272,7 @@ def test_nothing_prints() -> None:
     assert calls == set()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
     """The wheel contains all of sql/ inside the package, and the package data."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]

@@ -141,7 +141,6 @@ def test_distinct_short_names_differ_in_any_order_of_names(names: list[str]) -> 
     assert short_names(names[::-1], "distinct_short_names") == found
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(alphabet="ab<>()- \n:{", max_size=14), max_size=8))
 def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import pytest
 
 import hta_sql
 from tests.test_catalog import files_read, many_runs
@@ -26,7 +25,6 @@ def cpu_s(task: Callable[[], object]) -> float:
     return min(times)
 
 
-@pytest.mark.slow
 def test_a_store_of_many_runs_is_opened_like_one(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:

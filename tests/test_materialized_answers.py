@@ -92,7 +92,8 @@ def all_of(*runs: str) -> set[tuple[str, str]]:
     "runs",
     [
         ["a", "c"],
-        *(pytest.param(runs, marks=pytest.mark.slow) for runs in (["b"], ["a", "b", "c"])),
+        ["b"],
+        ["a", "b", "c"],
     ],
     ids="-".join,
 )
@@ -105,7 +106,6 @@ def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
     assert (shown(store), shown(store, "FROM us.{name}")) == computed
 
 
-@pytest.mark.slow
 def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
     """A query of one run reads only that run's materialized answer, and no table files."""
     materialize_answers(store, NAMES)
@@ -117,7 +117,6 @@ def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
         assert "tables/gpu_ops" not in plan
 
 
-@pytest.mark.slow
 def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Python reads materialized answers for default parameters, and computes other results.
 
@@ -140,7 +139,6 @@ def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture
     assert "materialized files cannot be read and will be recomputed" in said
 
 
-@pytest.mark.slow
 def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: IngestTrace) -> None:
     """Re-ingesting a run makes its answers stale, and the next ingest deletes the old files.
 
@@ -160,7 +158,6 @@ def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: I
     assert all(path.exists() for path in kept_files(store, "b"))
 
 
-@pytest.mark.slow
 def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -> None:
     """A new rank changes the key of a run: if it starts first, all times in the run shift."""
     materialize_answers(store, NAMES)
@@ -170,7 +167,6 @@ def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -
     assert rows == [(0,), (1,)]
 
 
-@pytest.mark.slow
 def test_a_run_that_is_taken_out(store: Path) -> None:
     """Removing a run also removes its materialized answers."""
     materialize_answers(store, NAMES)
@@ -181,7 +177,6 @@ def test_a_run_that_is_taken_out(store: Path) -> None:
         assert rows == [("a",), ("c",)]
 
 
-@pytest.mark.slow
 def test_other_sql_is_another_answer(store: Path) -> None:
     """A newer analysis or a changed macro makes an answer stale, but a changed comment does not."""
     library = load_library()
@@ -249,7 +244,6 @@ def test_keys_tell_what_rank_scope_says(store: Path) -> None:
         assert {at for at in before if after[at] != before[at]} == all_of(manifest.entries[0].run)
 
 
-@pytest.mark.slow
 def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large answers are materialized only if they are named, and otherwise computed on demand."""
     computed = shown(store)
@@ -290,7 +284,6 @@ def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
         materialize_answers(store, [name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["gone", "cut off"])
 def test_a_broken_file_is_computed_again(
     store: Path, how: str, caplog: pytest.LogCaptureFixture
@@ -316,7 +309,6 @@ def test_a_broken_file_is_computed_again(
     assert shown(store) == computed
 
 
-@pytest.mark.slow
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
     """If a run's files are missing, a rebuilt catalog computes its answers and reads the others."""
     computed = shown(store)
@@ -339,7 +331,6 @@ materialize_answers(sys.argv[1], sys.argv[2:])
 """
 
 
-@pytest.mark.slow
 def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
     """If two processes materialize while one ingests, all results are stored."""
     processes = [
@@ -355,7 +346,6 @@ def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
     assert shown(store) == kept
 
 
-@pytest.mark.slow
 def test_a_moved_store(store: Path, tmp_path: Path) -> None:
     """After a move, the store's catalog is rebuilt with the existing materialized answers."""
     computed = shown(store)
@@ -387,7 +377,6 @@ def test_the_columns_that_an_answer_is_ordered_by_first() -> None:
     assert ("device_self_ns", True) in first_terms(library["operator_table"])
 
 
-@pytest.mark.slow
 def test_an_ingest_keeps_what_is_small(ingest_trace: IngestTrace) -> None:
     """If requested, an ingest materializes small answers, even for unchanged traces."""
     ingest_trace("two_ranks_0.json", run="a").close()

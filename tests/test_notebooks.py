@@ -42,7 +42,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in NAMES],
+    [
+        pytest.param(n, marks=() if n in QUICK else pytest.mark.slow(reason="documents"))
+        for n in NAMES
+    ],
 )
 @pytest.mark.usefixtures("place")
 def test_outputs_are_current(name: str) -> None:

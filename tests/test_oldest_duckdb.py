@@ -103,7 +103,6 @@ def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[
     return version, answers
 
 
-@pytest.mark.slow
 def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
     """Each view and macro returns the same rows in both DuckDB versions."""
     write_job(tmp_path / "traces", JobSpec(ranks=2, steps=3, layers=2))
@@ -125,7 +124,6 @@ def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
     assert sum(isinstance(rows, int) and rows > 0 for rows, _ in there.values()) > len(there) // 2
 
 
-@pytest.mark.slow
 def test_the_cookbook(oldest: Environment, tmp_path: Path) -> None:
     """The oldest version returns the right answers for the cookbook."""
     catalog = ingest_cookbook(tmp_path) / CATALOG

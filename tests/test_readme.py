@@ -36,7 +36,6 @@ def test_python_runs(demo: Path) -> None:
         exec(compile(block, "README.md", "exec"), {})  # noqa: S102 - our own page
 
 
-@pytest.mark.slow
 def test_sql_runs(demo: Path) -> None:
     """Every statement in the SQL blocks runs on a store."""
     with hta_sql.ingest(str(demo / "hta_sql_demo"), demo / "job.store", jobs=1) as store:

@@ -136,7 +136,6 @@ def narrow_page(
     return page, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.slow
 def test_the_sql_on_the_page_gives_the_rows_on_the_page(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
@@ -150,7 +149,6 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
     assert str(rows[0][2]) in exact
 
 
-@pytest.mark.slow
 def test_rows_that_are_left_out_are_counted(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
@@ -164,14 +162,12 @@ def test_rows_that_are_left_out_are_counted(
     assert kept == list(highest.sort_index()["idle_ns"])
 
 
-@pytest.mark.slow
 def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_path: Path) -> None:
     """Equal stores give byte-identical pages."""
     again = write_report(job_store, tmp_path / "again.html")
     assert again.read_bytes() == page.read_bytes()
 
 
-@pytest.mark.slow
 def test_without_gpu_activity_sentences_stand_in_for_charts(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
@@ -185,12 +181,11 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
     assert "The trace has no kernels, copies or memsets." in section_of(text, "findings")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "trace",
     [
-        pytest.param("no_events.json", marks=pytest.mark.slow),
-        pytest.param("nothing_lasts.json", marks=pytest.mark.slow),
+        "no_events.json",
+        "nothing_lasts.json",
         "suspect_and_unlinked.json",
     ],
 )
@@ -203,7 +198,6 @@ def test_odd_traces_have_reports(
     assert section_of(text, "rank_health")
 
 
-@pytest.mark.slow
 def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> None:
     """Each run has its own sections, and tables have a run column; ``runs`` selects runs."""
     both = write_report(tiny_store, tmp_path / "a.html").read_text(encoding="utf-8")
@@ -233,7 +227,6 @@ def payload_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page_of_kernels(tmp_path_factory.mktemp("payloads"), PAYLOADS)
 
 
-@pytest.mark.slow
 def test_names_make_no_elements(payload_page: Path, tmp_path: Path) -> None:
     """A page with hostile names has the same elements as one with plain names."""
     plain = page_of_kernels(tmp_path, [f"k{number}" for number in range(len(PAYLOADS))])
@@ -257,7 +250,6 @@ def test_names_of_a_trace_are_text(payload_page: Path, page: Path) -> None:
     assert "x" * 6_000 not in names
 
 
-@pytest.mark.slow
 def test_the_command_writes_it(
     job_store: TraceStore,
     narrow_page: tuple[Path, str, str],
@@ -276,7 +268,6 @@ def test_the_command_writes_it(
     assert "No rank 7" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_command_opens_it(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +288,7 @@ def many_page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -
     return write_report(ManyRanks(job_store), path)  # type: ignore[arg-type]  # what a report needs of a store
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="large")
 def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
     """Rows that do not fit are omitted with a note, but the main charts are complete."""
     text = many_page.read_text(encoding="utf-8")
@@ -311,7 +302,6 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
     assert "The 8 of 4,096 ranks that are late" in section_of(text, "overview")
 
 
-@pytest.mark.slow
 def test_4096_ranks_open_in_seconds(many_page: Path, chromium: Browser) -> None:
     """A page with 4,096 ranks opens in less than 20 s."""
     chromium.complaints()
@@ -327,7 +317,9 @@ DRAWN_ALONE = {"temporal_breakdown", "gpu_timeline", "stragglers", "memory_bandw
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in DRAWN_ALONE else [pytest.mark.slow])
+        pytest.param(
+            name, marks=[] if name in DRAWN_ALONE else [pytest.mark.slow(reason="documents")]
+        )
         for name in charts.FIGURES
     ],
 )
@@ -347,7 +339,6 @@ def test_chart_pages_draw_by_themselves(
     ]
 
 
-@pytest.mark.slow
 def test_payloads_do_not_run(payload_page: Path, chromium: Browser) -> None:
     """The page's policy only allows its own scripts, even for an element that is injected later."""
     chromium.open(payload_page)

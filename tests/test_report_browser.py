@@ -16,7 +16,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return job_report(tmp_path_factory)[1]
 
 
-@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [1280, 390])
 def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, width: int) -> None:
     """Every chart in every panel has marks, and the browser logs no messages.
 
@@ -78,7 +78,7 @@ def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> N
     assert chromium.ask(f"return {last} <= 900")
 
 
-@pytest.mark.parametrize("width", [1400, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [1400, 1000])
 def test_what_is_written_into_the_bar_of_a_step_is_whole(
     page: Path, chromium: Browser, width: int
 ) -> None:
@@ -162,7 +162,6 @@ def test_a_step_is_chosen_for_bars_that_are_means(page: Path, chromium: Browser)
     )
 
 
-@pytest.mark.slow
 def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> None:
     """Each question on the first screen links to its answer."""
     chromium.open(page)
@@ -296,7 +295,7 @@ def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
 WIDE = "const box = document.querySelector('#kernel_table .table'); const shown = [...box.querySelectorAll('th')].filter(h => h.offsetWidth).map(h => h.dataset.name);"
 
 
-@pytest.mark.parametrize("width", [1400, pytest.param(390, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [1400, 390])
 def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, width: int) -> None:
     """The most important columns fit, and a button shows or hides the others."""
     chromium.open(page, width)
@@ -316,7 +315,6 @@ def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, 
     assert chromium.ask(f"{WIDE} return shown") == shown
 
 
-@pytest.mark.slow
 def test_the_page_is_used_by_keys_alone(page: Path, chromium: Browser) -> None:
     """A panel can be selected and a table opened and sorted with the keyboard only.
 
@@ -343,7 +341,6 @@ def test_the_page_is_used_by_keys_alone(page: Path, chromium: Browser) -> None:
     assert chromium.complaints() == []
 
 
-@pytest.mark.slow
 def test_names_and_sql_are_copied_whole(page: Path, chromium: Browser) -> None:
     """The button copies the SQL, and a folded name in a cell is copied in full."""
     chromium.complaints()

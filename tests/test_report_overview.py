@@ -214,4 +214,4 @@ def test_unmatched_transfers_of_a_capture_without_steps_are_not_a_time_per_step(
     table = table.set_column(place, "exposed_unmatched_ns", unmatched)
     answers = replace(answered("alone"), step_accounting=Result.of_rows(table, accounted.analysis))
     page = unescape(overview_markup(answers, set()))
-    assert "Of the transfer, 5.00 ms are in collectives without a match" in page
+    assert "5.00 ms of the transfer is in collectives that are not matched across ranks" in page

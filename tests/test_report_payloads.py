@@ -49,7 +49,6 @@ OWNED = "return [window.owned ?? 0, document.title]"
 NOT_OURS = {"img", "iframe", "object", "embed", "base", "video", "marquee", "math", "template"}
 
 
-@pytest.mark.slow
 def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
     """Some payloads run if they are not escaped, so the other test can fail."""
     ran = 0
@@ -64,7 +63,6 @@ def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
     assert ran >= 2
 
 
-@pytest.mark.slow
 def test_names_of_every_kind_do_not_run(
     chromium: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,8 +18,6 @@ from hta_sql.cli import main
 from hta_sql.synthetic import JobSpec, write_job
 from tests.serving_jobs import Kernel, decode, layers, trace
 
-pytestmark = pytest.mark.slow
-
 NAMES = ("step_accounting", "kpis", "stragglers", "idle_causes", "advice", "serving")
 TRAINING = {
     "trainer": JobSpec(ranks=4, steps=5, layers=2, slow_kernels={1: 1.6}, gzip=False),
@@ -101,7 +99,6 @@ def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
     assert counts["serving"] or "trainer" in job.roles
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("job", ["training"], indirect=True)
 def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
     """The late rank of each role is found, from the steps of that role only."""
@@ -125,9 +122,7 @@ def test_a_store_of_a_role_has_its_ranks_only(job: Job) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "command", [pytest.param("advice", marks=pytest.mark.slow), "serving", "run"]
-)
+@pytest.mark.parametrize("command", ["advice", "serving", "run"])
 def test_commands_take_roles(job: Job, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """With --roles, a command prints the same as for a store of that role's traces."""
     role = job.roles[0]

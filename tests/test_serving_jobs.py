@@ -39,7 +39,8 @@ def answers(folder: Path, iterations: list[Iteration], *names: str) -> list[list
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), [(1, 10), (2, 100), pytest.param(3, 1_000, marks=pytest.mark.slow)]
+    ("seed", "count"),
+    [(1, 10), (2, 100), pytest.param(3, 1_000, marks=pytest.mark.slow(reason="fuzz"))],
 )
 def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: int) -> None:
     """Phases, quantiles, token rates, busy time, gaps and attention pairs match the simulation."""

@@ -82,7 +82,6 @@ def trace(tmp_path: Path) -> Iterator[Trace]:
         yield opened
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["et.json", "et.json.gz"])
 def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
     """Nodes are matched by Record function id or else by External id, if their names are equal."""
@@ -105,7 +104,6 @@ def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
         add_et_column(frame.drop(columns="et_node"), et, "op_schema")
 
 
-@pytest.mark.slow
 def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """An execution trace from a different capture causes a warning, and no event gets a node."""
     et = load_execution_trace(write(tmp_path / "et.json", {"nodes": [node(3, "aten::mm", 99)]}))
@@ -186,7 +184,6 @@ def shown(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
     return list(rows)
 
 
-@pytest.mark.slow
 def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thinning keeps the peak, and the picture is written to the same path as in HTA."""
     monkeypatch.chdir(tmp_path)

@@ -49,7 +49,7 @@ def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
     assert "](../../tests" not in story
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="documents")
 def test_the_site_is_built_without_a_broken_link(tmp_path: Path, chromium: Browser) -> None:
     """The site has no broken links, loads nothing from the network, and can be searched."""
     main(tmp_path / "site")

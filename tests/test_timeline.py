@@ -61,7 +61,6 @@ def both_ranks(trace: Trace) -> pd.DataFrame:
     return pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
 
 
-@pytest.mark.slow
 def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
     """The timeline has one lane per stream and one bar per operation, colored by class."""
     chart = charts.draw(ingest_trace("call_stacks.json").run("gpu_timeline"))
@@ -99,7 +98,6 @@ def test_a_bar_of_short_operations_looks_idle() -> None:
     assert all(0.04 <= bar["busy"] <= 0.2 for bar in bars)
 
 
-@pytest.mark.slow
 def test_many_operations_and_ranks_stay_small() -> None:
     """Adjacent operations are merged, only the first lanes are shown, and a note says so."""
     ranks, ops = 4096, 40

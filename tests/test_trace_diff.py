@@ -203,7 +203,6 @@ def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceSto
     assert [trace.run for trace in labeled] == ["one", "three"]
 
 
-@pytest.mark.slow
 def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
     """Two trace folders with separate stores can be compared.
 

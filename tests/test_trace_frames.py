@@ -71,7 +71,6 @@ def trace(tmp_path: Path) -> Iterator[Trace]:
         yield opened
 
 
-@pytest.mark.slow
 def test_columns_and_values(trace: Trace) -> None:
     """The data frame has HTA's columns and defaults, with times in microseconds."""
     frame = trace.get_trace(0)
@@ -103,7 +102,6 @@ def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
     assert not trace.is_parsed
 
 
-@pytest.mark.slow
 def test_scope(trace: Trace) -> None:
     """All steps are in scope until align_and_filter_trace or load_traces changes the scope."""
     assert trace.get_ranks() == [0, 1]
@@ -121,7 +119,6 @@ def test_scope(trace: Trace) -> None:
         trace.get_trace(1)
 
 
-@pytest.mark.slow
 def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
     """After parse_traces, each rank has its own clock.
 
@@ -157,7 +154,6 @@ def test_whole_microseconds_stay_whole(tmp_path: Path) -> None:
         assert trace.get_trace(0)["ts"].tolist() == starts
 
 
-@pytest.mark.slow
 def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> None:
     """Call graph columns use the same clock as the data frame, before and after alignment."""
     event = {"ph": "X", "pid": 1, "tid": 1, "args": {"correlation": 1}}
@@ -236,7 +232,6 @@ def test_files_are_paths() -> None:
         Trace(42)  # type: ignore[arg-type]  # on purpose
 
 
-@pytest.mark.slow
 def test_names(trace: Trace) -> None:
     """Name ids are in alphabetical order for all ranks, and decoding adds name columns."""
     symbols = trace.symbol_table.get_sym_table()
@@ -248,7 +243,6 @@ def test_names(trace: Trace) -> None:
     assert trace.get_trace(0).loc[13, "s_name"] == "void gemm<float>(int)"
 
 
-@pytest.mark.slow
 def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
     """Metadata, raw contents and the device type come from the trace file."""
     assert trace.meta_data[0]["distributedInfo"] == {"backend": "nccl", "rank": 0, "world_size": 1}
@@ -282,7 +276,6 @@ def test_time_zero(tmp_path: Path) -> None:
         assert trace.min_ts == first
 
 
-@pytest.mark.slow
 def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
     """``TraceAnalysis.t`` has the scope of its analysis: by default, without the last step."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:

@@ -97,13 +97,12 @@ def test_a_share_states_its_denominator(root: Path) -> None:
     )
 
 
-@pytest.mark.slow  # make check runs the same test
+@pytest.mark.slow(reason="check")
 def test_the_library_keeps_its_rules() -> None:
     """The library of this repository breaks no rule."""
     assert find_problems() == []
 
 
-@pytest.mark.slow
 def test_the_small_library_keeps_its_rules(root: Path) -> None:
     """The small library, whose files other tests break, follows all rules."""
     assert find_problems(root) == []
@@ -143,7 +142,6 @@ def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str
     assert any(f"sql/{relative}: {message}" in problem for problem in problems), problems
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", list(ENGINE_RULES))
 def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., list[str]]) -> None:
     """If comments disagree with the engine, the message states what each of them says."""
@@ -152,7 +150,6 @@ def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., l
     assert f"sql/{relative}: {message}" in problem
 
 
-@pytest.mark.slow
 def test_a_refused_file_is_one_problem(problems_after: Callable[..., list[str]]) -> None:
     """A table that the engine refuses is a single problem.
 
@@ -180,7 +177,6 @@ def test_an_analysis_needs_a_golden_test(root: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_an_installation_without_tests_is_not_blamed(root: Path) -> None:
     """Without a test folder, as in an installed wheel, missing golden tests are not reported."""
     shutil.rmtree(root.parent / "tests")
@@ -205,7 +201,6 @@ def second_version(root: Path, *edits: Edit) -> None:
     (root.parent / "tests/golden/communication/comm_comp_overlap_v2.test").touch()
 
 
-@pytest.mark.slow
 def test_a_second_version_says_what_changed(root: Path) -> None:
     """Two versions can coexist, but the second must state what changed."""
     second_version(root)
@@ -260,7 +255,6 @@ def release(root: Path, heading: str) -> None:
     (root.parent / "CHANGELOG.md").write_text(f"# Changes\n\n## {heading}\n", encoding="utf-8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("heading", ["0.1.0 (unreleased)", "Unreleased", "0.0.9 (2026-01-31)"])
 def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
     """A heading without a date is not a release; an older release does not contain the analysis."""
@@ -269,7 +263,6 @@ def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
     assert find_problems(root) == []
 
 
-@pytest.mark.slow
 def test_a_release_freezes_its_analyses(root: Path) -> None:
     """After the release date in the changelog, an analysis can change only as a new version."""
     release(root, "0.1.0 (2026-01-31)")
@@ -375,7 +368,6 @@ def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
     assert not (root / LOCK).exists()
 
 
-@pytest.mark.slow
 def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """For a broken library, the exit code is 1, and messages go to stderr."""
     monkeypatch.setattr("tests.sql_rules.run.find_problems", lambda: find_problems(root))

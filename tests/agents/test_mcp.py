@@ -104,7 +104,6 @@ def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None
     assert all(step.startswith("run ") for step in advice["next"])
 
 
-@pytest.mark.slow
 def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> None:
     """Every analysis in docs/questions.md returns rows, as it does on the command line."""
     page = (Path(__file__).parents[2] / "docs" / "questions.md").read_text(encoding="utf-8")
@@ -115,7 +114,6 @@ def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> No
     assert empty == []
 
 
-@pytest.mark.slow
 def test_runs_are_compared(store: hta_sql.TraceStore) -> None:
     """A run compared with itself has no changes."""
     both = {"run": "job"}
@@ -144,7 +142,6 @@ def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_pat
     assert "physical_plan" in str(plan["rows"])
 
 
-@pytest.mark.slow
 def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
     """Errors suggest a similar name or list the valid parameters, runs or stores."""
     name, parameter, run, other, none = asked(

@@ -152,7 +152,6 @@ def test_both_readers_read_odd_values_alike(seed: int, tmp_path: Path) -> None:
     check_readers_agree(random.sample(texts, 300))
 
 
-@pytest.mark.slow
 def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
     """Every analysis succeeds on corrupted copies of all pinned jobs."""
     runs = write_jobs(tmp_path / "whole")
@@ -160,7 +159,6 @@ def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
     assert failures(tmp_path / CATALOG, all_calls()) == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("format_name", ["parquet", "csv", "xlsx", "duckdb", "speedscope"])
 def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
     """Every analysis and table can be exported in every format despite odd values."""

@@ -280,7 +280,6 @@ def test_s2_06_frequent_kernel_patterns(analyzer: TraceAnalysis, tmp_path: Path)
     assert list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
     """A forward GEMM that takes half the time is reported by name with its difference.
 
@@ -299,7 +298,6 @@ def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
     assert picture_marks((tmp_path / "d.svg").read_bytes())["rect"] == 2 * 6 + 1
 
 
-@pytest.mark.slow
 def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> None:
     """A trace with a different world size causes a finding."""
     folder = write_job(tmp_path / "traces", Plan())
@@ -330,7 +328,6 @@ def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
     analyzer.close()
 
 
-@pytest.mark.slow
 def test_s2_16_logging_is_pythons_own(
     traces: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

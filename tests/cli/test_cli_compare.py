@@ -52,7 +52,6 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text output has the comparability, the headline, the parts of the step and the changes."""
     monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal would wrap the headline
@@ -67,7 +66,6 @@ def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPa
     assert "removed" in done.out
 
 
-@pytest.mark.slow
 def test_compare_fits_the_width_of_the_terminal(
     cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +78,6 @@ def test_compare_fits_the_width_of_the_terminal(
     assert any("aten::addmm" in line and line.endswith("removed") for line in lines)
 
 
-@pytest.mark.slow
 def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
     """If a run is compared with itself, the output says that nothing changed."""
     same = ("compare", f"{runs}:base", f"{runs}:base")
@@ -88,7 +85,6 @@ def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) ->
     assert json.loads(cli(*same, *JSON).out)["changes"] == []
 
 
-@pytest.mark.slow
 def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
     """Markdown output has a heading and tables."""
     done = cli("compare", f"{runs}:base", *STEPS, "--format", "markdown")
@@ -97,7 +93,6 @@ def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
     assert "launched, not started" in done.out
 
 
-@pytest.mark.slow
 def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
     """Two ranks of a run can be compared, and so can more than two runs."""
     call = ("compare", f"{runs}:more", "--ranks", "0", "--test-ranks", "1", *JSON)
@@ -108,7 +103,6 @@ def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
     assert reasons == ["ranks: 1 ▸ 2"]
 
 
-@pytest.mark.slow
 def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
     """``--renamed`` pairs operators with different names, which are then not listed as changes."""
     done = cli("compare", f"{runs}:base", *STEPS, *JSON, "--renamed", "aten::linear=aten::addmm")
@@ -116,7 +110,6 @@ def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
     cli("compare", f"{runs}:base", *STEPS, "--renamed", "x").fails(1, "new_name=old_name")
 
 
-@pytest.mark.slow
 def test_compare_takes_two_stores_and_their_only_runs(
     cli: Cli, runs: Path, store: Path, tmp_path: Path
 ) -> None:
@@ -129,7 +122,6 @@ def test_compare_takes_two_stores_and_their_only_runs(
     assert "Where the difference in step time comes from" in chart.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
     """An error names an unknown run, rank or step, or a missing or empty run name."""
     cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
@@ -142,7 +134,6 @@ def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """Trace folders are compared like stores, and their temporary stores are deleted."""
     for name in ("one", "two"):
@@ -162,7 +153,6 @@ def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
     cli("compare", tmp_path / "none", tmp_path / "one").fails(1, "none")
 
 
-@pytest.mark.slow
 def test_compare_opens_the_store_beside_traces(cli: Cli, tmp_path: Path) -> None:
     """If a trace folder is already ingested, its store is used."""
     shutil.copy(TRACES / "annotated_operators.json", tmp_path / "rank0.json")

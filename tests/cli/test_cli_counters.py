@@ -25,7 +25,6 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None:
     """New traces are written next to the original ones, and their paths go to stdout."""
     done = cli("counters", folder / "job.store")
@@ -45,7 +44,6 @@ def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
     assert "\x1b" not in done.err
 
 
-@pytest.mark.slow
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
     """Options select the series, ranks and output folder."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")
@@ -59,7 +57,6 @@ def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
     assert "6 events and 0 points" in cli(*arguments, "--series", "queue").err
 
 
-@pytest.mark.slow
 def test_mistakes_name_what_there_is(cli: Cli, folder: Path) -> None:
     """An unknown run, rank or series and a missing trace are reported."""
     store = folder / "job.store"

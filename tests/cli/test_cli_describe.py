@@ -8,8 +8,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from hta_sql.cli.describe import find_object
 from hta_sql.library.objects import load_library
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 
-@pytest.mark.slow
 def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
     """``list`` shows every analysis, or the runs and ranks of a store."""
     text = cli("list").out

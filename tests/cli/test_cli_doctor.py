@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from hta_sql.authoring.golden_messages import render
 from tests.hang_jobs import training, write_pickles
 from tests.shared_stores import ingest_only
@@ -26,7 +24,6 @@ def traces_in(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_remedy_of_a_dump_can_be_pasted(cli: Cli, tmp_path: Path) -> None:
     """Commands in remedies name the store, and the run if there are several."""
     dumps, store = write_pickles(training(2, 2, 1), tmp_path / "two dumps"), tmp_path / "job.store"
@@ -36,7 +33,6 @@ def test_a_remedy_of_a_dump_can_be_pasted(cli: Cli, tmp_path: Path) -> None:
     assert f"remedy: hta-sql hang {store}:night\n" in cli("doctor", store).out
 
 
-@pytest.mark.slow
 def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
     """The first value of a wrong type causes a warning for its rank."""
     traces = traces_in(tmp_path)
@@ -50,7 +46,6 @@ def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
     assert "warning  argument_types" not in cli("doctor", traces, "--argument-types", "off").out
 
 
-@pytest.mark.slow
 def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
     """``doctor STORE`` does not check argument types, because this requires the traces."""
     traces = traces_in(tmp_path)
@@ -58,7 +53,6 @@ def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
     assert "warning  argument_types" not in cli("doctor", tmp_path / "job.store").out
 
 
-@pytest.mark.slow
 def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
     """An event name with an invalid UTF-8 byte is reported as one repair."""
     event = b'{"ph": "X", "cat": "cpu_op", "name": "a\xff", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
@@ -69,7 +63,6 @@ def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
     assert found["message"] == render("findings.repaired_events", values)
 
 
-@pytest.mark.slow
 def test_how_much_is_matched_across_ranks(cli: Cli, tmp_path: Path) -> None:
     """``doctor`` prints how many collectives are matched across ranks, if there are any."""
     traces = Path(__file__).parents[1] / "traces"

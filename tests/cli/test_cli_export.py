@@ -26,7 +26,6 @@ def csv_rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
-@pytest.mark.slow
 def test_every_analysis_is_a_parquet_file(cli: Cli, store: Path, tmp_path: Path) -> None:
     """Without names, every analysis is exported to a Parquet file with exact values."""
     done = cli("export", store, "-o", tmp_path / "out")
@@ -128,7 +127,6 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
         assert con.sql(comments).fetchall() == [("Recorded duration. [ns]",)]
 
 
-@pytest.mark.slow
 def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
     """A speedscope export has profiles of device time and host time for each rank."""
     trace = Path(__file__).parent.parent / "traces" / "python_frames.json"

@@ -43,7 +43,6 @@ def budget(folder: Path, limit: str) -> Path:
     return rules(folder, 'name = "step"', *about, limit)
 
 
-@pytest.mark.slow
 def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
     """Equal runs pass the default rules, except that a rule without values is skipped."""
     done = cli("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same", *JSON)
@@ -85,7 +84,6 @@ def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
     assert json.loads(files[2].read_text(encoding="utf-8"))["verdict"] == "failed"
 
 
-@pytest.mark.slow
 def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """With too few samples, the exit code is 3 and JUnit reports an error."""
     file = budget(tmp_path, "max_increase_pct = 5\nmin_samples = 3")
@@ -111,7 +109,6 @@ def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) ->
     assert cli(*call, "--allow", "ranks").code == 1
 
 
-@pytest.mark.slow
 def test_an_unknown_fact_is_named(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """``--allow`` refuses an unknown fact and suggests a similar one."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
@@ -133,7 +130,6 @@ def test_the_rules_can_be_printed(cli: Cli) -> None:
     assert cli("gate", "--show-rules").out == DEFAULT_RULES.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
     """A baseline refers to the content of a run: if the run's content changes, the gate fails."""
     traces, store = tmp_path / "traces", tmp_path / "job.store"
@@ -160,7 +156,6 @@ def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
     assert cli("baseline", "list", store).out == ""
 
 
-@pytest.mark.slow
 def test_names_may_stand_in_a_file_of_their_own(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """Baselines can be stored in a separate file instead of the store."""
     file = tmp_path / "baselines.json"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 
-@pytest.mark.slow
 def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path: Path) -> None:
     """Without ``-o``, the store is created in the trace folder, which then works as a store."""
     folder = tmp_path / "mine"

@@ -25,7 +25,6 @@ def in_new_process(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "hta_sql", *map(str, args)]
 
 
-@pytest.mark.slow
 def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) -> None:
     """``hta-sql catalog`` rebuilds the catalog of a copied store."""
     copy = tmp_path / "copy.store"
@@ -56,7 +55,6 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return opened
 
 
-@pytest.mark.slow
 def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str]) -> None:
     """The demo finds the slow rank and suggests commands that work, even if it is repeated."""
     for opens in ("--open", "--no-open"):
@@ -128,7 +126,6 @@ def test_a_closed_output_is_an_error(command: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_closed_pipe_is_quiet(store: Path) -> None:
     """``hta-sql sql ... | head -1`` prints nothing to stderr."""
     query = "SELECT range, 'text' FROM range(200000)"
@@ -144,7 +141,6 @@ def test_closed_pipe_is_quiet(store: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_ends_a_query(store: Path) -> None:
     """Ctrl-C ends a query with exit code 130 and one line, even while DuckDB is computing."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 
-@pytest.mark.slow
 def test_run_options_come_from_the_sql(cli: Cli, store: Path) -> None:
     """Every parameter of an analysis has an option, and no two options have the same name."""
     own = {name for param in run_command.params for name in (*param.opts, *param.secondary_opts)}
@@ -63,7 +62,6 @@ def test_run_gives_what_the_api_gives(cli: Cli, store: Path) -> None:
     assert read == expected
 
 
-@pytest.mark.slow
 def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> None:
     """The suffix of the output file selects the format."""
     for name, start in {
@@ -125,7 +123,6 @@ def test_memory_has_a_limit(cli: Cli, store: Path, command: tuple[str, ...]) -> 
     assert len(failed.err.splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_path: Path) -> None:
     """Traces are ingested temporarily, and a note explains how and where to store them permanently."""
     folder = tmp_path / "job"

@@ -21,7 +21,7 @@ def two_runs(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-@pytest.mark.parametrize("command", [pytest.param("advice", marks=pytest.mark.slow), "doctor"])
+@pytest.mark.parametrize("command", ["advice", "doctor"])
 def test_a_command_shows_the_selected_run_only(cli: Cli, two_runs: Path, command: str) -> None:
     """The output of a command on ``STORE:RUN`` does not mention other runs."""
     assert "base" in cli(command, two_runs).out

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 import hta_sql
 from tests.serving_jobs import decode, slowed, trace
 
@@ -76,7 +74,6 @@ def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], obj
     assert "No iterations of a serving engine" in cli("serving", trace_path("one_step.json")).out
 
 
-@pytest.mark.slow
 def test_rules_of_the_page_judge_time_per_token_and_tokens_per_second(
     cli: Cli, tmp_path: Path
 ) -> None:

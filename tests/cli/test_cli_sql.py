@@ -22,7 +22,6 @@ def in_new_process(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "hta_sql", *map(str, args)]
 
 
-@pytest.mark.slow
 def test_sql_binds_values(cli: Cli, store: Path) -> None:
     """Parameter types are inferred, and values are bound instead of inserted into the SQL."""
     query = "SELECT $a AS a, $b AS b, $c AS c, $d AS d, typeof($a) AS t"
@@ -70,7 +69,6 @@ def test_what_is_no_regular_file_is_written_into(
     assert full.is_char_device()
 
 
-@pytest.mark.slow
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
     """A note says how many rows are omitted, on stderr for CSV and below a text table."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")
@@ -141,7 +139,7 @@ def attacks(store: Path, outside: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [4, 1])
 def test_sql_reads_the_store_and_nothing_else(
     every: int, cli: Cli, store: Path, tmp_path: Path
 ) -> None:
@@ -157,7 +155,6 @@ def test_sql_reads_the_store_and_nothing_else(
     assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
 
 
-@pytest.mark.slow
 def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
     """The sandbox allows all kinds of queries that only read the store."""
     for query in (
@@ -175,7 +172,6 @@ def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
         assert (query, cli("sql", store, query).code) == (query, 0)
 
 
-@pytest.mark.slow
 def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None:
     """``--unsafe`` lifts the sandbox, but the store stays read-only."""
     # This runs in a separate process, because other tests have sandboxed the engine in this one.

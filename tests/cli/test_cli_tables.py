@@ -32,7 +32,6 @@ def test_hostile_names_do_not_reach_the_terminal(
     assert "\\x1b" in done.err
 
 
-@pytest.mark.slow
 def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line is wider than ``COLUMNS``, and a note names the columns that are not shown."""
     for width in (40, 80, 120, 1000):

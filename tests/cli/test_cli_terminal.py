@@ -157,7 +157,6 @@ MISTAKES = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", COMMANDS, ids=lambda words: " ".join(words[:1] + words[2:])[:40]
 )
@@ -181,7 +180,6 @@ def test_no_command_acts_on_the_terminal(
     assert acting(err) <= set("\x1b\r")
 
 
-@pytest.mark.slow
 def test_a_process_at_a_terminal_escapes(store: Path) -> None:
     """A command in a separate process escapes names, even in the traceback of a bug."""
     crash = "from hta_sql.cli import program, main; import click, sys\n"

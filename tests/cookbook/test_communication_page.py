@@ -40,7 +40,6 @@ def test_a_query_answers(con: duckdb.DuckDBPyConnection, query: str) -> None:
     assert bool(con.sql(query).fetchall()) != ("mismatches" in query or "slow_links" in query)
 
 
-@pytest.mark.slow
 def test_the_late_rank_is_named(con: duckdb.DuckDBPyConnection) -> None:
     """The first query of the page identifies rank 2 as the straggler."""
     rows = con.sql(QUERIES[0]).fetchall()

@@ -24,8 +24,6 @@ from tests.hang_jobs import training, write_json, write_pickles
 TRACES = Path(__file__).parents[1] / "traces"
 PRIVATE = ("jo/", "train", "/home", "/opt")
 RECORDED = TRACES / "recorded" / "hangs"
-FAST = ("healthy", "rank_missing")
-"""Recorded jobs that ``make test`` reads; the golden test reads all recorded jobs."""
 
 
 @pytest.fixture
@@ -206,10 +204,7 @@ def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "job",
-    [
-        pytest.param(path.name, marks=[] if path.name in FAST else [pytest.mark.slow])
-        for path in sorted(RECORDED.iterdir())
-    ],
+    [path.name for path in sorted(RECORDED.iterdir())],
 )
 def test_recorded_jobs_hang_where_they_were_made_to(job: str, tmp_path: Path) -> None:
     """Every recorded job can be ingested, and a hang is found in each except the healthy one."""

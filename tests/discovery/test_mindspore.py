@@ -64,7 +64,6 @@ def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.slow
 def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None:
     """If any file of a rank changes, this rank is read again, and no others."""
     store = tmp_path / "job.store"
@@ -79,7 +78,6 @@ def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None
         assert opened.sql("SELECT recorded_flops FROM cluster_ranks").rows() == [(1.0,)]
 
 
-@pytest.mark.slow
 def test_less_is_enough(job: Path, tmp_path: Path) -> None:
     """A rank that has only communication data can be ingested."""
     for name in FILES[:3]:
@@ -90,7 +88,6 @@ def test_less_is_enough(job: Path, tmp_path: Path) -> None:
         assert store.run("cluster_step_trace").rows() == []
 
 
-@pytest.mark.slow
 def test_it_stands_beside_traces(job: Path, tmp_path: Path) -> None:
     """In a folder with traces, cluster data becomes a separate capture."""
     (job / "rank1.json").write_text(json.dumps(trace_of(1, 10.0)))

@@ -60,7 +60,6 @@ def said(caplog: pytest.LogCaptureFixture, text: str) -> str:
     return message
 
 
-@pytest.mark.slow
 def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """The warnings list each world size and backend with the files that state it."""
     traces = {
@@ -226,7 +225,6 @@ def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFix
     )
 
 
-@pytest.mark.slow
 def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """If only some ranks have a base time, a finding says that their clocks are unrelated."""
     base = {"baseTimeNanoseconds": 1700000000000000000}
@@ -237,7 +235,6 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
     assert said(caplog, "baseTimeNanoseconds").endswith("Without baseTimeNanoseconds: b.json.")
 
 
-@pytest.mark.slow
 def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """A finding reports two ranks whose traces have the same capture id."""
     traces = {"rank0.json": trace(None, trace_id="AA"), "rank1.json": trace(None, trace_id="AA")}
@@ -246,7 +243,6 @@ def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     assert "rank0.json, rank1.json" in said(caplog, "trace_id")
 
 
-@pytest.mark.slow
 def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """Two files per rank become two runs in time order, regardless of their names."""
     traces = {
@@ -268,7 +264,6 @@ def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptur
     assert "b.json, a.json" in said(caplog, "Rank 0 has 2 files")
 
 
-@pytest.mark.slow
 def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """A folder with all traces of one job causes no warning."""
     healthy = {
@@ -279,7 +274,6 @@ def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) 
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-@pytest.mark.slow
 def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """If a rank has files in different folders, warnings list them and suggest a command."""
     folders = {f"{job}/rank0.json": trace(0, ts=ts) for job, ts in (("A", 10), ("B", 5000))}
@@ -288,7 +282,6 @@ def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureF
     assert "hta-sql ingest FOLDER --run NAME -o STORE" in said(caplog, "several folders")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "traces",
     [

@@ -129,7 +129,6 @@ def test_binary_files_are_refused_by_name(tmp_path: Path, content: bytes, looks_
         hta_sql.ingest(str(path), tmp_path / "job.store")
 
 
-@pytest.mark.slow
 def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """In a folder, files in other formats and files that HTA or hta_sql wrote are skipped."""
     write(tmp_path, trace_of(0, 10.0), "rank0.json")

@@ -51,7 +51,6 @@ def placed(store: hta_sql.TraceStore) -> list[tuple[str, int, str]]:
     return [(run, rank, Path(source).name) for run, rank, source in rows]
 
 
-@pytest.mark.slow
 def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Each recording becomes a run with its original step numbers and all of its events.
 
@@ -95,7 +94,6 @@ def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
         assert run.sql(sums).rows() == expected
 
 
-@pytest.mark.slow
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
     """The query in docs/distributed.md sums the recordings."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -109,7 +107,6 @@ def test_the_page_adds_them_up(tmp_path: Path) -> None:
     assert rows["aten::linear"]["call_count"] == 2
 
 
-@pytest.mark.slow
 def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Files that the user named by step belong to one rank if their process is the same."""
     traces = {
@@ -126,7 +123,6 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
         assert store.ingested.results == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
     """Traces with the same PID are two ranks if they overlap in time or come from two hosts."""
@@ -141,7 +137,6 @@ def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
         assert placed(store) == [("job", 0, "a.json"), ("job", 1, "b.json")]
 
 
-@pytest.mark.slow
 def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """If a rank has only one of two recordings, it is assigned to the capture at the same time."""
     one, other = RECORDED
@@ -160,7 +155,6 @@ def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCapture
     assert "Rank 0 has 2 files. Each becomes a separate run" in caplog.text
 
 
-@pytest.mark.slow
 def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
     """Without a base time, a capture consists of the n-th file of each rank."""
     one, other = RECORDED
@@ -180,7 +174,6 @@ def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.slow
 def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """If each rank has two files, a single warning covers all ranks."""
     traces = {

@@ -121,7 +121,6 @@ def rows_shown(page: Browser) -> str:
     return found.group() if found else ""
 
 
-@pytest.mark.slow
 def test_the_page_ends_with_its_command(path: Path) -> None:
     """The explorer's server exits when the command is terminated."""
     with explored(path) as (process, url):
@@ -135,7 +134,6 @@ def test_the_page_ends_with_its_command(path: Path) -> None:
     eventually(is_gone)
 
 
-@pytest.mark.slow
 def test_a_taken_port_is_an_error(path: Path) -> None:
     """If the port is in use, the error names the port and stdout stays empty."""
     with socket.create_server(("127.0.0.1", 0)) as other:

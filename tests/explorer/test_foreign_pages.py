@@ -102,7 +102,6 @@ def server(store: Path) -> Iterator[Server]:
         yield Server(url)
 
 
-@pytest.mark.slow
 def test_a_foreign_page_opens_no_websocket(server: Server) -> None:
     """Websockets from a foreign origin or host name are refused, even with the token."""
     for origin in foreign_origins(server.port):
@@ -113,7 +112,6 @@ def test_a_foreign_page_opens_no_websocket(server: Server) -> None:
         assert server.handshake(host, own, server.token) == "403", host
 
 
-@pytest.mark.slow
 def test_a_websocket_needs_the_token(server: Server) -> None:
     """The explorer's own page can open a websocket only with the right token."""
     own = f"http://127.0.0.1:{server.port}"
@@ -125,7 +123,6 @@ def test_a_websocket_needs_the_token(server: Server) -> None:
     assert server.handshake(token=server.token) == "kernel-ready"
 
 
-@pytest.mark.slow
 def test_a_foreign_page_gets_no_answer_over_http(server: Server) -> None:
     """Every route refuses foreign origins and hosts for every method, even with the token."""
     for path in ROUTES:
@@ -140,7 +137,6 @@ def test_a_foreign_page_gets_no_answer_over_http(server: Server) -> None:
     assert server.get("/", Host="127.0.0.1")[0] == http.client.FORBIDDEN
 
 
-@pytest.mark.slow
 def test_http_needs_the_token(server: Server) -> None:
     """The printed URL opens the page; without the token, requests are redirected or refused."""
     assert len(server.token) >= 32
@@ -156,7 +152,6 @@ def test_http_needs_the_token(server: Server) -> None:
         assert (status, urlsplit(where).path) == (http.client.SEE_OTHER, "/")
 
 
-@pytest.mark.slow
 def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -> None:
     """With a password file, the URL has no token, and only the password opens the page."""
     file = tmp_path / "password"
@@ -171,7 +166,6 @@ def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -
         assert server.get(f"/api/version?access_token={asked}")[0] == http.client.OK
 
 
-@pytest.mark.slow
 def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
     """Control characters in an unauthorized request are escaped in the log."""
     with terminal() as (theirs, printed):

@@ -31,7 +31,7 @@ def test_ways_agree(seed: int, tmp_path: Path) -> None:
 
 
 @needs_native
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 @pytest.mark.parametrize("seed", range(6))
 def test_readers_make_the_same_store_of_odd_fields(seed: int, tmp_path: Path) -> None:
     """Both readers agree on events with null, missing and odd fields."""

@@ -37,7 +37,6 @@ def test_time_is_linear(piece: bytes) -> None:
     assert time.process_time() - started < 10
 
 
-@pytest.mark.slow
 def test_a_broken_event_in_every_chunk_costs_ten_times_at_most(tmp_path: Path) -> None:
     """A malformed event in every chunk makes reading at most ten times slower.
 

@@ -114,17 +114,14 @@ def check(folder: Path, fault: Fault, place: str, container: str) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, marks=[pytest.mark.slow] if n % 2 else [], id=case_name(case))
-        for n, case in enumerate(EVERYWHERE)
-    ],
+    [pytest.param(case, id=case_name(case)) for n, case in enumerate(EVERYWHERE)],
 )
 def test_a_fault_costs_itself(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
     """A fault has its expected result at every position, and all other events are stored."""
     check(tmp_path, *case)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 @pytest.mark.parametrize("case", OTHERS, ids=case_name)
 def test_a_fault_costs_itself_in_every_place(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
     """Each fault has its expected result at every position and in every container."""

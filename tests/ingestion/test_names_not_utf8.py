@@ -65,7 +65,6 @@ def test_a_rank_with_such_a_name_is_read_once(job: Path) -> None:
         assert source_of(opened, "job", 0).path == str(job / NAME)
 
 
-@pytest.mark.slow
 def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Commands accept a path that is not UTF-8, and a folder or store with such a path."""
     store = job.parent / "job.store"
@@ -87,7 +86,6 @@ def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str
     assert len(list((job.parent / "shared").rglob("rank*.json.gz"))) == 2
 
 
-@pytest.mark.slow
 def test_a_damaged_rank_with_such_a_name_is_read_again(
     job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

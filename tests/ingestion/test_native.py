@@ -166,7 +166,7 @@ def test_versions_are_the_same() -> None:
 
 
 @needs_native
-@pytest.mark.slow
+@pytest.mark.slow(reason="large")
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the public traces are not here")
 @pytest.mark.parametrize("job", sorted(path.name for path in SHARED.glob("*")))
 def test_public_traces(job: str) -> None:
@@ -203,5 +203,5 @@ def test_columns_of_another_type_are_refused() -> None:
     batch = pa.record_batch(
         {name: pa.array([0], kind) for name, kind in (columns_of | kinds).items()}
     )
-    with pytest.raises(TypeError, match="thread is int64"):
+    with pytest.raises(TypeError, match="Column thread must be int32 without NULLs, but is int64"):
         list(native_call_tree([batch]))

@@ -99,7 +99,7 @@ def test_style_and_way_change_nothing(
         assert styled[table] == plain[table], table
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 @relaxed
 @given(events=st.lists(ANY_EVENT | VALUES, max_size=6), style=STYLES, way=WAYS)
 def test_any_values_are_read_alike_in_every_way(

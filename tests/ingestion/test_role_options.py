@@ -251,7 +251,6 @@ def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
         hta_sql.ingest(worlds / "job", worlds / "s", role="a,b")
 
 
-@pytest.mark.slow
 def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
     """Roles can be selected in a safe store and in a store at a URL."""
     with hta_sql.ingest(worlds / "job", worlds / "s", run="job", role=roles(worlds)) as store:

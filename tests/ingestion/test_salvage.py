@@ -70,7 +70,7 @@ def test_strict_refuses(tmp_path: Path) -> None:
         ("trailing_comma.json", 1),
         ("win_backslash_unescaped.json", 1),
         *(
-            pytest.param(*case, marks=pytest.mark.slow)
+            case
             for case in (
                 ("bom_rank1.json", 4720),
                 ("gz_named_json_rank1.json", 4720),

@@ -27,7 +27,6 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
     return RankJob(str(trace), "run", 0, "given", str(tmp_path / "tables"), memory_limit="40MiB")
 
 
-@pytest.mark.slow
 def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> None:
     """While tables are written, data is spilled to the temporary folder, which is then deleted."""
     spilled: list[Path] = []

@@ -67,11 +67,7 @@ def _short_events() -> object:
 @pytest.mark.usefixtures("_short_events")
 @pytest.mark.parametrize(
     ("case", "slot"),
-    [
-        pytest.param(case, slot, marks=[pytest.mark.slow] * (n % 3 != slot // 2))
-        for n, case in enumerate(LONG)
-        for slot in (0, 2, 4)
-    ],
+    [(case, slot) for n, case in enumerate(LONG) for slot in (0, 2, 4)],
 )
 def test_it_costs_itself(case: str, slot: int, tmp_path: Path) -> None:
     """Only the overlong event is lost, and its offset and length are reported."""
@@ -124,7 +120,7 @@ def test_a_file_that_breaks_off_inside(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("beside", [b"", b", " + event(name="oops")])
 @pytest.mark.parametrize("more", [0, 1])
-@pytest.mark.parametrize("limit", [3000, pytest.param(MAX_DEPTH, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("limit", [3000, MAX_DEPTH])
 def test_depth_is_the_same_where_a_neighbor_is_broken(
     limit: int, more: int, beside: bytes, tmp_path: Path
 ) -> None:
@@ -175,7 +171,6 @@ def used_by(path: Path) -> tuple[int, float, str]:
     return int(peak), after.ru_utime - before.ru_utime, said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", IMMENSE)
 def test_memory_does_not_grow_with_the_event(case: str, tmp_path: Path) -> None:
     """An event of 100 MB takes at most 10 % more memory than an event of 40 MB."""
@@ -192,7 +187,6 @@ def test_memory_does_not_grow_with_the_event(case: str, tmp_path: Path) -> None:
     assert peaks[1] < 700_000
 
 
-@pytest.mark.slow
 def test_memory_of_many_broken_events(tmp_path: Path) -> None:
     """Half a million malformed events in one chunk take less than 800 MB."""
     path = tmp_path / "trace.json"

@@ -101,13 +101,9 @@ JOINED = {
 }
 
 
-ALIKE = {"both whole, by lines", "three whole", "cut off inside an event, then whole"}
-"""Cases that only ``make test-all`` reads, because similar cases cover them."""
-
-
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=[pytest.mark.slow] if case in ALIKE else []) for case in JOINED],
+    JOINED,
 )
 def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
     """If two ranks wrote to the same file, complete events are stored, the rest is quarantined."""
@@ -121,7 +117,6 @@ def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
     assert all(reason.startswith(part) for reason, part in zip(found, reasons, strict=True)), found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", [150, 700])
 def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
     """If the blocks of two files alternate, every event that lies within a block is stored."""
@@ -146,7 +141,6 @@ def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
     assert whole <= set(names(outcome))
 
 
-@pytest.mark.slow
 def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
     """Ten thousand events in nested lists, whose brackets do not end the list, are read quickly."""
     path = tmp_path / "trace.json"
@@ -157,7 +151,6 @@ def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
     assert len(rows_by_event(outcome)) == 10_000
 
 
-@pytest.mark.slow
 def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
     """The result does not depend on the chunk size, even if chunks end inside events."""
     path = tmp_path / "trace.json"
@@ -167,7 +160,7 @@ def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
         assert staged(path, Way(size, careful=bool(size % 2), is_deep=False)) == first, size
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
     """Every chunk size has the same result, even with a malformed event and a nested file."""
     path = tmp_path / "trace.json"

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import pytest
 
 from tests.jobs.spec import MS, US, Clock, PlantedJob
-
-if TYPE_CHECKING:
-    from _pytest.mark import ParameterSet
 
 DP = PlantedJob(ranks=4, steps=12, layers=2)
 TP = replace(DP, ranks=8, tp=2)
@@ -80,21 +73,6 @@ QUIET = {
 """Jobs with noise but without a slow rank."""
 
 KINDS = CAUSES | CAPTURES | QUIET
-
-TYPICAL = {
-    *("slower clocks", "throttled", "data loading", "host-bound, tp in dp"),
-    *("slower clocks, overlap", "late and early", "hosts 3 ms apart, late", "drift"),
-    *("no metadata", "missing in the middle", "no steps", "experts", "pipeline of micro-batches"),
-    "noise, overlap",
-}
-"""Jobs that ``make test`` uses to test properties of all kinds; other jobs are slow tests."""
-
-
-def every_kind(kinds: Iterable[str] = KINDS) -> list[ParameterSet]:
-    """Return test parameters for these kinds; all except the typical kinds are marked slow."""
-    slow = pytest.mark.slow
-    return [pytest.param(run, marks=[] if run in TYPICAL else [slow]) for run in kinds]
-
 
 LINKS = {
     "slow pair": replace(DP, ranks=16, stages=2, hosts=2, slow_pair={(2, 10): 3.0}),

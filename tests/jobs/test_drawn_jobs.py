@@ -13,7 +13,7 @@ from tests.jobs.traces import capture
 SEEDS = range(400, 403)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawn_jobs_have_the_planted_verdicts(kind: str, tmp_path: Path) -> None:
     """Exactly the planted slow ranks and slow links are found, with the right cause."""

@@ -10,7 +10,7 @@ import pytest
 
 from hta_sql.authoring.golden_messages import render
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import KINDS, every_kind
+from tests.jobs.kinds import KINDS
 from tests.jobs.simulator import ELEMENTS
 from tests.jobs.traces import ROW, Trace, tokens_received, tokens_sent
 
@@ -32,9 +32,7 @@ def found_of(trace: Trace) -> list[Any]:
     return [part for part in trace.did.collectives if part.event is not None]
 
 
-@pytest.mark.parametrize(
-    "run", every_kind([run for run, job in KINDS.items() if job.metadata != "none"])
-)
+@pytest.mark.parametrize("run", [run for run, job in KINDS.items() if job.metadata != "none"])
 def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> None:
     """Each group has the kind, ranks, collective count and bytes of the planted job."""
     _, traces = jobs.runs[run]
@@ -51,7 +49,7 @@ def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> N
             assert row["bytes"] == row["collective_count"] * ELEMENTS * FLOAT
 
 
-@pytest.mark.parametrize("run", every_kind())
+@pytest.mark.parametrize("run", KINDS)
 def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) -> None:
     """The exposed times of all groups sum to the exposed time of the steps."""
     names = ("exposed_transfer_ns", "exposed_wait_ns")
@@ -225,7 +223,6 @@ def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) 
         assert row["wait_ns"] + row["communication_ns"] == sum(p.end - p.start for p in parts)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import every_kind
+from tests.jobs.kinds import KINDS
 
 
-@pytest.mark.parametrize("run", every_kind())
+@pytest.mark.parametrize("run", KINDS)
 def test_causes_sum_to_the_idle_time_of_each_rank(jobs: Jobs, run: str) -> None:
     """The idle time of all causes sums exactly to the idle time of each rank."""
     found = jobs.con.execute(

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import DP, TP, every_kind
+from tests.jobs.kinds import DP, KINDS, TP
 from tests.jobs.tables import database, derive, fill, rows_of
 from tests.jobs.traces import capture
 
@@ -50,7 +50,7 @@ def out_of_step(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duc
         yield con
 
 
-@pytest.mark.parametrize("run", every_kind())
+@pytest.mark.parametrize("run", KINDS)
 def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
     """If all ranks run the same collectives, no mismatch is reported, even for partial captures.
 

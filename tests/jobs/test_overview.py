@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import CAUSES, DP, QUIET, every_kind
+from tests.jobs.kinds import CAUSES, DP, KINDS, QUIET
 from tests.jobs.simulator import Collective
 from tests.jobs.tables import database, derive, fill, rows_of
 from tests.jobs.traces import capture
@@ -80,7 +80,7 @@ def test_a_slow_host_is_named_instead_of_its_ranks(slow: duckdb.DuckDBPyConnecti
         assert row["verdict"] == ("slow host" if row["rank"] >= 4 else "as usual")
 
 
-@pytest.mark.parametrize("run", every_kind())
+@pytest.mark.parametrize("run", KINDS)
 def test_parts_sum_to_the_step_and_buckets_to_the_busy_time(jobs: Jobs, run: str) -> None:
     """The parts of a step sum to its duration, and time buckets sum to the busy time."""
     for row in rows(jobs.con, "cluster_overview", run):

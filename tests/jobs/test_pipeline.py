@@ -121,7 +121,6 @@ def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
         assert {run for run, *_ in runs} == {*PIPELINES, *LINKS, "slow stage"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["pipeline_stages", "p2p_pairs", "cluster_step_trace", "cluster_step_means"]
 )

@@ -10,7 +10,7 @@ import pytest
 
 from hta_sql.library import sqltext
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import UNSURE, every_kind
+from tests.jobs.kinds import KINDS, UNSURE
 from tests.jobs.noise import SHARE, Kind, fill_jobs, noise
 from tests.jobs.tables import database
 
@@ -18,7 +18,7 @@ SIZES = (2, 4, 8, 16, 64)
 KINDS_OF_NOISE: tuple[Kind, ...] = ("normal", "exponential", "lognormal", "hiccups")
 
 
-@pytest.mark.parametrize("run", every_kind())
+@pytest.mark.parametrize("run", KINDS)
 def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
     """Only the slow rank is named, with its cause and a message."""
     job, _ = jobs.runs[run]
@@ -69,7 +69,7 @@ def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
     ).fetchall()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     empty: duckdb.DuckDBPyConnection,
 ) -> None:
@@ -85,7 +85,7 @@ def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     assert len(runs) <= 10, sorted(runs)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) -> None:
     """A delay of one standard deviation is found in at least 60 % of the jobs."""
     random = np.random.default_rng(3)

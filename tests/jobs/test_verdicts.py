@@ -88,7 +88,6 @@ def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
     assert found == [("slow pair", "[2,10]")]
 
 
-@pytest.mark.always
 def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
     """A slow stage is reported, but none of its ranks is named as a straggler."""
     rows = judged(jobs, "slow stage")
@@ -116,7 +115,6 @@ def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.always
 @pytest.mark.skipif(not PRODUCTION.is_dir(), reason="production traces are absent")
 def test_a_production_job_has_a_slow_stage_and_no_straggler(tmp_path: Path) -> None:
     """In a public production job, stage 3 is slow and no rank is a straggler."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import KINDS, UNSURE, every_kind
+from tests.jobs.kinds import KINDS, UNSURE
 
-pytestmark = pytest.mark.slow  # its jobs take a minute to simulate and ingest
+pytestmark = pytest.mark.slow(reason="large")  # its jobs take a minute to simulate and ingest
 
 TOLERANCE_NS = 2_000
 
@@ -30,7 +30,7 @@ def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) ->
         assert abs(transfer - part.transfer) <= allowed, part
 
 
-@pytest.mark.parametrize("run", every_kind(sorted(KINDS.keys() - UNSURE)))
+@pytest.mark.parametrize("run", sorted(KINDS.keys() - UNSURE))
 def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None:
     """All ranks of a collective have the same collective id, and the last one is marked."""
     rows = jobs.con.execute(
@@ -48,7 +48,7 @@ def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None
     }
 
 
-@pytest.mark.parametrize("run", every_kind())
+@pytest.mark.parametrize("run", KINDS)
 def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
     """The parts of a step sum exactly to its duration, and none is negative."""
     parts = (
@@ -65,7 +65,6 @@ def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
         assert min(values) >= 0
 
 
-@pytest.mark.slow
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs) -> None:
     """Matches, waits and step parts do not depend on the number of threads."""
     digests = set()

@@ -49,7 +49,6 @@ def is_near(answer: float | None, right: float) -> bool:
     return answer is not None and abs(answer - right) <= max(POINTS, SHARE * right)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", STRAGGLERS)
 def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> None:
     """The predicted saving without the slow rank equals the cost of the fault."""
@@ -58,7 +57,6 @@ def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> N
     assert is_near(answered["no transfer"], right["no transfer"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", LINKS)
 def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path) -> None:
     """The predicted saving of a link at its peers' speed equals the cost of the slow link."""
@@ -66,7 +64,6 @@ def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path
     assert is_near(answered["link at peers' speed"], right["link at peers' speed"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ANY)
 def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
     kind: str, tmp_path: Path
@@ -77,7 +74,6 @@ def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
     assert all(saved is None or saved >= 0 for saved in answered.values())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pp x dp", "serving", "slow link, rank"])
 def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
     kind: str, tmp_path: Path

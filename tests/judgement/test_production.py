@@ -31,7 +31,7 @@ KERNELS = {
 """Published kind of operation ─▶ kernel name."""
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(reason="large"),
     pytest.mark.skipif(not JOB.is_dir(), reason="the production job is not there"),
 ]
 

@@ -59,7 +59,6 @@ def test_a_kind_is_the_same_job_for_the_same_seed(kind: str) -> None:
     assert [i.end for i in one.items[0]] == [i.end for i in other.items[0]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_drawn_and_runs_to_its_end(kind: str) -> None:
     """Jobs of every kind can be simulated, and only ranks with a trace have expected verdicts."""

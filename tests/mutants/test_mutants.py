@@ -128,7 +128,6 @@ def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
         rows.numbers_of_digests.cache_clear()
 
 
-@pytest.mark.slow
 def test_each_object_has_a_judge(court: Court) -> None:
     """Each object has a judge, and an analysis has at least its golden cases as judges."""
     for about in (*load_library().analyses, *load_library().macros):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,14 +149,8 @@ def broken_documents() -> Iterator[tuple[str, bytes]]:
 BROKEN = dict(broken_documents())
 
 
-@pytest.mark.parametrize("change", [pytest.param(False, marks=pytest.mark.slow), True])
-@pytest.mark.parametrize(
-    "case",
-    [  # Faults affect the first, a middle or the last event; only the middle one is a fast test.
-        pytest.param(case, marks=[pytest.mark.slow] if re.match("event (?!5)", case) else [])
-        for case in BROKEN
-    ],
-)
+@pytest.mark.parametrize("change", [False, True])
+@pytest.mark.parametrize("case", BROKEN)
 def test_broken_traces_come_out_valid_with_the_event_ids_of_ingest(
     case: str, change: bool, tmp_path: Path
 ) -> None:
@@ -255,7 +248,6 @@ def test_a_remote_trace_is_rewritten_beside_itself(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
     """A trace with four times as many events does not need more memory."""
     peaks = []
@@ -278,7 +270,6 @@ values = st.recursive(
 )  # fmt: skip
 
 
-@pytest.mark.slow
 @settings(
     max_examples=examples(60),
     deadline=None,

@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests in this folder as slow, except those of HTA's names."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.name != "test_hta_names.py":
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.slow(reason="large"))
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hta_sql.authoring.golden import Case
-from hta_sql.authoring.golden_engine import GoldenEngine
-from hta_sql.library.objects import load_library
-from tests.golden_cases import TRACES
 from tests.pinned.answers import (
     CROWDS,
     GOLDEN,
@@ -26,7 +23,6 @@ from tests.pinned.answers import (
     queries_of,
     whole_answer,
     whole_answers,
-    whole_of,
     write_runs,
 )
 from tests.pinned.jobs import make_catalog
@@ -39,14 +35,6 @@ if TYPE_CHECKING:
     import duckdb
 
 CALLS = queries_of(JOBS)
-WHOLE = whole_answers()
-
-DEAR = {
-    *("advice_v1", "comparability_v1", "comparison_v1", "kpi_trends_v1", "kpis_v1", "mfu_v1"),
-    *("blocking_communication_v1", "critical_path_edges_v1", "event_arguments_v1"),
-    *("roofline_v1", "step_contents_v1"),
-}
-"""Slow analyses, which depend on many others or read many rows. They take a third of the time."""
 
 
 def catalog(
@@ -70,7 +58,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
 @pytest.mark.parametrize(
     "query",
     [
-        pytest.param(query, marks=[pytest.mark.slow] if name in DEAR or other else [], id=query)
+        pytest.param(query, id=query)
         for name, queries in CALLS.items()
         for other, query in enumerate(queries)
     ],
@@ -84,7 +72,7 @@ def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnectio
     assert changes(answer(jobs, query), pinned()[query]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="large")
 @pytest.mark.parametrize("place", CROWDS)
 def test_an_answer_about_a_crowd_is_what_was_pinned(
     place: str, tmp_path_factory: pytest.TempPathFactory
@@ -103,29 +91,12 @@ def test_an_answer_about_a_crowd_is_what_was_pinned(
     } == {}
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
-    """Return the engine of the golden cases."""
-    folder = tmp_path_factory.mktemp("golden")
-    with closing(GoldenEngine(folder, load_library(), WHOLE.values(), TRACES)) as engine:
-        yield engine
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", WHOLE)
-def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine) -> None:
-    """Columns and rows that a golden case does not show are compared as well."""
-    found = whole_of(*engine.ask(WHOLE[key]))
-    assert changes(found, pinned(GOLDEN)[key]) == []
-
-
-@pytest.mark.always
 def test_each_call_is_pinned_and_nothing_else() -> None:
     """Every call to an analysis and every golden case is pinned, and nothing else is."""
     for place in PLACES:
         asked = [query for queries in queries_of(place).values() for query in queries]
         assert list(pinned(place)) == asked
-    assert list(pinned(GOLDEN)) == list(WHOLE)
+    assert list(pinned(GOLDEN)) == list(whole_answers())
 
 
 def test_of_a_golden_case_its_call_is_asked() -> None:

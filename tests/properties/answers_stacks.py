@@ -95,7 +95,10 @@ def forward_operator(world: World, op: Item) -> Item | None:
 
 
 def source_lines(world: World, scope: Scope) -> list[Row]:
-    """Return self time by the innermost Python frame, and total time by each frame on the stack."""
+    """Return self time by the innermost Python frame, and total time by each frame on the stack.
+
+    Ranks without frames have no rows.
+    """
     selfs: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     totals: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0])
 
@@ -123,4 +126,5 @@ def source_lines(world: World, scope: Scope) -> list[Row]:
             for side, self_ns, total_ns in zip(SIDES, of_itself, total, strict=True):
                 row |= {f"{side}_self_ns": self_ns, f"{side}_total_ns": total_ns}
             rows.append(row)
-    return rows
+    with_frames = {(row["run"], row["rank"]) for row in rows if row["frame"]}
+    return [row for row in rows if (row["run"], row["rank"]) in with_frames]

@@ -50,7 +50,10 @@ SHARES_OF_HOST_STEPS = """
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in SEEDS],
+    params=[
+        pytest.param(seed, marks=[pytest.mark.slow(reason="fuzz")] if seed else [])
+        for seed in SEEDS
+    ],
 )
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Ingest two runs of edge-case events."""
@@ -134,14 +137,12 @@ def test_noise_is_no_change(few: TraceStore) -> None:
     assert_unchanged(compared(few, "noise0", "noise1"))
 
 
-@pytest.mark.slow
 def test_no_noise_is_a_change(many: TraceStore) -> None:
     """Ten pairs that differ only by their seed have no change, nor has one with fewer steps."""
     for control, test in [*combinations(NOISE, 2), ("noise0", "fewer_steps")]:
         assert_unchanged(compared(many, control, test))
 
 
-@pytest.mark.slow
 def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
     """A data loader that takes 2 ms longer shows up as idle time before the next launch."""
     told = compared(few, "noise0", "loading")
@@ -154,7 +155,6 @@ def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
     assert "enumerate(DataLoader)" in told.message
 
 
-@pytest.mark.slow
 def test_planted_changes_are_named(many: TraceStore) -> None:
     """A comparison finds kernels that are 3 % slower, added operators, and renamed collectives."""
     slower = compared(many, "noise0", "slower")
@@ -170,7 +170,6 @@ def test_planted_changes_are_named(many: TraceStore) -> None:
     assert {row["weakest_match"] for row in collectives} == {"operator"}
 
 
-@pytest.mark.slow
 def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
     """Parts sum to the headline's difference; a run compared with itself has no changes."""
     told = compare_steps(Side(few, "noise0"), Side(few, "loading")).as_json()
@@ -184,7 +183,6 @@ def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
     assert same["headline"]["message"].startswith("Nothing changed")
 
 
-@pytest.mark.slow
 def test_a_store_compares_its_runs(few: TraceStore) -> None:
     """Comparing two runs of one store gives the same rows as comparing any two sides."""
     rows = few.compare("noise0", "loading")
@@ -193,7 +191,6 @@ def test_a_store_compares_its_runs(few: TraceStore) -> None:
         few.compare("noise0", "noise7")
 
 
-@pytest.mark.slow
 def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:
     """The error for a side without the requested steps lists the existing steps."""
     with pytest.raises(

@@ -126,7 +126,7 @@ def test_what_no_operator_launched_has_a_row(simulated: TraceStore) -> None:
         assert rows == [("early", "[no operator]"), ("replays", "[graph replay]")], call
 
 
-@pytest.mark.parametrize("seed", [pytest.param(0), pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_sums_of_awkward_traces_are_the_device_time(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
@@ -135,7 +135,6 @@ def test_sums_of_awkward_traces_are_the_device_time(
         assert_all_sums(store)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 def test_sums_of_real_traces_are_the_device_time(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Each table sums to the device time of every readable job in the folder of real traces."""

@@ -89,7 +89,6 @@ def test_operators_of_years_are_set_aside(ingest_trace: Callable[..., TraceStore
     assert store.run("temporal_breakdown").arrow()["compute_ns"].to_pylist() == [1_000_000]
 
 
-@pytest.mark.slow
 def test_the_longest_that_are_kept_break_no_analysis(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:

@@ -66,14 +66,12 @@ def verdicts(outcome: Outcome) -> dict[str, str]:
     return {v.rule.name: v.verdict for v in outcome.verdicts if v.verdict != "passed"}
 
 
-@pytest.mark.slow
 def test_chance_passes(few: TraceStore) -> None:
     """A candidate that differs from the baseline only by its seed passes."""
     outcome = gated(few, "noise1", COMPUTE, PART)
     assert (outcome.verdict, verdicts(outcome)) == ("passed", {})
 
 
-@pytest.mark.slow
 def test_a_slower_loader_fails(few: TraceStore) -> None:
     """With a slower data loader, the step time fails by more than its noise, and compute passes."""
     outcome = gated(few, "loading", STEP, COMPUTE)
@@ -84,7 +82,6 @@ def test_a_slower_loader_fails(few: TraceStore) -> None:
     assert step.noise < 200_000
 
 
-@pytest.mark.slow
 def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
     """The default rules pass all ten pairs of runs that differ only by their seed."""
     for baseline, candidate in combinations(NOISE, 2):
@@ -92,7 +89,6 @@ def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
         assert outcome.verdict == "passed"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidate", "verdict", "found"),
     [
@@ -110,7 +106,6 @@ def test_planted_changes(
     assert (outcome.verdict, verdicts(outcome)) == (verdict, found)
 
 
-@pytest.mark.slow
 def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
     """A rule for a renamed kernel is inconclusive, and the message suggests the new name."""
     rule = Rule(
@@ -128,7 +123,6 @@ def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
     assert "Did you mean 'ncclKernel_AllReduce" in verdict.message
 
 
-@pytest.mark.slow
 def test_a_missing_operator(many: TraceStore) -> None:
     """If operators are missing, the gate is inconclusive, or fails if the difference is allowed."""
     outcome = gated(many, "shallower", STEP, OPERATORS)
@@ -140,7 +134,6 @@ def test_a_missing_operator(many: TraceStore) -> None:
     assert gated(many, "noise1", gone).verdict == "inconclusive"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("required", "of_both", "of_candidate"),
     [
@@ -160,7 +153,6 @@ def test_a_candidate_without_memory_events(
     assert (lost.verdict, lost.first.reason) == (of_candidate, "the candidate has no value")
 
 
-@pytest.mark.slow
 def test_one_rank_more(many: TraceStore) -> None:
     """A run with one more rank fails unless that is allowed; the new rank has no baseline."""
     refused = gated(many, "more_ranks", COMPUTE)
@@ -175,7 +167,6 @@ def test_one_rank_more(many: TraceStore) -> None:
     )
 
 
-@pytest.mark.slow
 def test_baseline_runs_are_noise(many: TraceStore) -> None:
     """With four baseline runs, the baseline is their mean, and the noise is their spread."""
     sides = [Side(many, run) for run in tuple(NOISE)[:4]]

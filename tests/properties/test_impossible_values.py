@@ -35,7 +35,6 @@ def test_rates_beyond_64_bits_are_unknown(
         assert [(r["copy_count"], r["point_count"], r["max_gbps"]) for r in rows] == [(4, 1, 2.5)]
 
 
-@pytest.mark.slow
 def test_an_operation_at_the_wrong_end_of_the_clock_breaks_no_percentage(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:

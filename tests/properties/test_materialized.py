@@ -38,14 +38,13 @@ def shown(store: Path, names: list[str]) -> Shown:
         }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize(
     ("names", "runs"),
     [
         (ALL[::36], ["b.run-2", "a"]),
-        pytest.param(ALL, ["b.run-2", "a"], marks=pytest.mark.slow),
-        pytest.param(ALL, ["a"], marks=pytest.mark.slow),
+        (ALL, ["b.run-2", "a"]),
+        (ALL, ["a"]),
     ],
     ids=["some", "all", "all, the other way round"],
 )

@@ -76,7 +76,6 @@ def test_an_event_without_a_name_is_kept_with_the_empty_name(
     assert store.sql("SELECT count(*) FROM quarantine").rows() == [(0,)]
 
 
-@pytest.mark.slow
 def test_analyses_count_them_as_they_count_an_unknown_name(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from hta_sql.library.objects import load_library
 from tests.properties.test_recomputed import job
-from tests.properties.test_scopes import MOST_SLOW, SEED, options_of
+from tests.properties.test_scopes import ANALYSES, SEED, options_of
 
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
@@ -89,7 +89,7 @@ def check_order(store: TraceStore, name: str) -> None:
 
 
 @pytest.mark.parametrize("job", [SEED], indirect=True)
-@pytest.mark.parametrize("name", MOST_SLOW)
+@pytest.mark.parametrize("name", ANALYSES)
 def test_rows_come_in_order(job: tuple[int, TraceStore], name: str) -> None:
     """Each analysis returns its rows in the listed order."""
     check_order(job[1], name)

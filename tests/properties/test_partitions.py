@@ -26,7 +26,7 @@ LIBRARY = load_library()
 APART = [a.base_name for a in LIBRARY.newest() if a.facts.get("Ranks") == "independent"]
 ALL = sorted(a.base_name for a in LIBRARY.newest())
 FEW = {"modules", "memory_curve", "call_stack", "gpu_kernels_by_name", "trace_diff"}
-"""Analyses that cover each kind of partitioning."""
+"""Analyses that cover each kind of partitioning; the other analyses are slow tests."""
 
 SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3]})
 
@@ -34,7 +34,10 @@ SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[] if n == "modules" else [pytest.mark.slow]) for n in APART],
+    [
+        pytest.param(n, marks=[] if n == "modules" else [pytest.mark.slow(reason="large")])
+        for n in APART
+    ],
 )
 def test_ranks_apart_are_the_whole(
     job: tuple[int, TraceStore], name: str, monkeypatch: pytest.MonkeyPatch
@@ -59,7 +62,8 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize("large", [1 << 30, 0], ids=["as rows", "as files"])
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in FEW else [pytest.mark.slow]) for n in ALL]
+    "name",
+    [pytest.param(n, marks=[] if n in FEW else [pytest.mark.slow(reason="large")]) for n in ALL],
 )
 def test_an_executor_gives_the_whole(
     job: tuple[int, TraceStore],

@@ -37,11 +37,10 @@ def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("job", [3, *range(examples(1) - 1)], indirect=True)
 @pytest.mark.parametrize(
     "names",
-    [ANALYSES[::36], pytest.param(ANALYSES, marks=pytest.mark.slow)],
+    [ANALYSES[::36], ANALYSES],
     ids=["some", "all"],
 )
 def test_another_plan_gives_the_same_rows(

@@ -155,7 +155,10 @@ def world(seed: int) -> World:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in SEEDS],
+    params=[
+        pytest.param(seed, marks=[pytest.mark.slow(reason="fuzz")] if seed else [])
+        for seed in SEEDS
+    ],
 )
 def job(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

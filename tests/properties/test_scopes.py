@@ -41,20 +41,14 @@ WITHOUT_ROWS = {
 OF_OTHER_FILES = ("cluster_", "snapshot_", "execution_trace_", "hang", "dump_")
 """Name prefixes of the analyses that need files which these jobs do not have."""
 
-NUMBERED = ("tree_id", "thread_id")
-"""Columns that are numbered across all runs and ranks of an answer."""
+NUMBERED = ("tree_id", "thread_id", "short_name")
+"""Columns that are numbered, or kept distinct, across all runs and ranks of an answer."""
 
 OPTIONS: dict[str, dict[str, Any]] = {name: options for name, options, _ in CASES.values()}
 
 SEED = 1
 
 ANALYSES = [analysis.base_name for analysis in load_library().newest()]
-
-MOST_SLOW = [
-    pytest.param(name, marks=[pytest.mark.slow] if place % 4 else [])
-    for place, name in enumerate(ANALYSES)
-]
-"""All analyses; ``make test`` runs every fourth one."""
 
 
 @cache
@@ -93,10 +87,10 @@ def check_isolation(
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize(
     ("runs", "ranks"),
-    [(("b.run-2",), (3,)), pytest.param(("a",), (0, 1), marks=pytest.mark.slow)],
+    [(("b.run-2",), (3,)), (("a",), (0, 1))],
     ids=["later", "earlier"],
 )
-@pytest.mark.parametrize("name", MOST_SLOW)
+@pytest.mark.parametrize("name", ANALYSES)
 def test_runs_and_ranks_keep_to_themselves(
     job: tuple[int, TraceStore], name: str, runs: tuple[str, ...], ranks: tuple[int, ...]
 ) -> None:

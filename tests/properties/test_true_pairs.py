@@ -48,7 +48,6 @@ def step_times(store: TraceStore, run: str) -> list[float]:
     return [mean for (mean,) in rows]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_headline_is_true(store: TraceStore, name: str) -> None:
     """The step times, verdict, slow steps and changes of a comparison are the planted ones."""
@@ -72,7 +71,6 @@ def test_the_headline_is_true(store: TraceStore, name: str) -> None:
         assert pair.slow_steps.partition("##")[0] in told.message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name, pair in PAIRS.items() if pair.verdicts[0] != "unchanged"]
 )
@@ -90,7 +88,6 @@ def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: s
     assert back["control_slow_steps"] == there["test_slow_steps"]
 
 
-@pytest.mark.slow
 def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
     """With two steps per side, a late rank is found, and no real difference counts as noise."""
     late = compare_steps(
@@ -115,7 +112,6 @@ PUBLIC = {
 """Pair of public traces ─▶ its two folders, the valid verdicts, and strings in the headline."""
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_headline_of_public_traces_is_true(name: str, tmp_path: Path) -> None:
@@ -215,7 +211,6 @@ def test_one_step_against_one_counts_its_own_kernels(captures: TraceStore) -> No
     }
 
 
-@pytest.mark.slow
 def test_each_of_many_steps_has_the_operations_that_it_launched(store: TraceStore) -> None:
     """Each step of every run has the operations that it launched."""
     assert store.sql(CONTENTS).rows() == store.sql(STEPS).rows() == store.sql(OWN).rows()

@@ -102,7 +102,6 @@ EDGE_SCHEMA = pa.schema(
 NODE_SCHEMA = pa.schema([("event_id", pa.int64()), ("name", pa.string()), ("class", pa.string())])
 
 
-@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     graphs(),
@@ -128,7 +127,7 @@ def test_any_graph_is_as_long_as_its_longest_path(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fuzz")
 @pytest.mark.parametrize("seed", range(examples(1)))
 def test_random_jobs_get_as_fast_as_their_longest_path(
     seed: int, tmp_path_factory: pytest.TempPathFactory

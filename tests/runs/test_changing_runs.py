@@ -102,7 +102,6 @@ def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> Non
     assert runs_of(store) == ["day1", "day2", "day3"]
 
 
-@pytest.mark.slow
 def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
     """Materialized answers of a renamed run are recomputed, with the same rows."""
     paths, _ = write_job(tmp_path / "traces", PlantedJob(ranks=2, steps=3))
@@ -118,7 +117,6 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
         assert opened.sql("SELECT DISTINCT run FROM step_parts").rows() == [("other",)]
 
 
-@pytest.mark.slow
 def test_shards_of_a_renamed_run(tmp_path: Path) -> None:
     """After a rename, publishing again changes nothing: the shards belong to the new name."""
     traces = {0: write_trace(tmp_path / "rank0.json")}
@@ -172,7 +170,6 @@ def test_nothing_to_go_by(store: Path) -> None:
         hta_sql.retain_runs(store)
 
 
-@pytest.mark.slow
 def test_the_commands(store: Path) -> None:
     """The ``hta-sql runs`` commands list, tag, rename, retain and remove runs."""
     called("runs", "tag", store, "day1", "branch=main", "job=")
@@ -203,7 +200,6 @@ def test_commands_that_cannot_be_understood(arguments: list[str]) -> None:
     assert CliRunner().invoke(program, ["runs", *arguments]).exit_code == 2
 
 
-@pytest.mark.slow
 def test_an_object_storage(store: Path, tmp_path: Path) -> None:
     """Runs at a URL can be tagged, renamed and removed; renaming copies the objects."""
     bucket, url = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"

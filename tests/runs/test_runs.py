@@ -52,7 +52,6 @@ def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
         assert store.sql("SELECT framework, git_sha FROM runs").rows() == [("torch 2.8", "77aa")]
 
 
-@pytest.mark.slow
 def test_tags_stay_when_traces_are_read_again(trace: str, tmp_path: Path) -> None:
     """Tags are kept when traces are read again, and new tags replace or remove old ones."""
     store = tmp_path / "job.store"
@@ -89,7 +88,6 @@ def test_ingest_takes_tags(trace: str, tmp_path: Path) -> None:
     assert read_manifest(tmp_path / "s").tags == {"rank0": {"branch": "main", "note": "a=b"}}
 
 
-@pytest.mark.slow
 def test_trends_are_those_of_a_job(store: Path) -> None:
     """Runs with different tags are compared only on request. The commit does not identify a job."""
     hta_sql.tag_runs(store, ["day2"], {"git_sha": "77aa"})
@@ -109,7 +107,6 @@ def test_trends_are_those_of_a_job(store: Path) -> None:
         assert compared(same_tags=["git_sha"])[-1] == ("day2", "git_sha=77aa", "77aa", 0)
 
 
-@pytest.mark.slow
 def test_in_the_portable_file(store: Path, tmp_path: Path) -> None:
     """The portable file contains the runs and their tags."""
     called("export", store, "-o", tmp_path / "all.duckdb")

@@ -79,7 +79,7 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=["dumps", pytest.param("snapshots", marks=pytest.mark.slow)])
+@pytest.fixture(params=["dumps", "snapshots"])
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Return each kind of input file in turn."""
     return KINDS[request.param]
@@ -233,7 +233,7 @@ def test_files_and_stores_are_at_urls(
     assert rows_of(store, kind) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_a_dask_cluster_reads_them(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:

@@ -52,7 +52,6 @@ def lose(store: Path, run: str) -> None:
         shutil.rmtree(folder)
 
 
-@pytest.mark.slow
 def test_a_catalog_leaves_out_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -131,7 +130,6 @@ def test_nothing_changes_before_the_catalog_is_built(
     assert busy_times(store) == {0: 100.0, 1: 200.0}
 
 
-@pytest.mark.slow
 def test_a_shard_whose_parquet_is_gone_is_not_published(
     tmp_path: Path,
     write_traces: WriteTraces,
@@ -218,7 +216,6 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
         assert busy_times_of(opened) == {0: 100.0}
 
 
-@pytest.mark.slow
 def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
     """If a run gets lost while many threads query the store, the store is reopened only once."""
     lose(store, "bad")
@@ -237,7 +234,6 @@ def test_nothing_left_of_an_open_store(store: Path) -> None:
             opened.run("temporal_breakdown")
 
 
-@pytest.mark.slow
 def test_a_run_that_is_lost_at_a_url(store: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A lost run at a URL is omitted, although no data files are read to build the catalog."""
     memory = fsspec.filesystem("memory")

@@ -67,15 +67,12 @@ def damage(path: Path, how: str) -> None:
         path.write_bytes(broken[how])
 
 
-@pytest.mark.parametrize("run", ["first", pytest.param("second", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("run", ["first", "second"])
 @pytest.mark.parametrize(
     "how",
     [
         "cut off",
-        *(
-            pytest.param(how, marks=pytest.mark.slow)
-            for how in ("gone", "empty", "footer", "pages")
-        ),
+        *(how for how in ("gone", "empty", "footer", "pages")),
     ],
 )
 def test_it_is_computed_again(
@@ -100,7 +97,6 @@ def test_it_is_computed_again(
     assert kept_of(store, run) != path
 
 
-@pytest.mark.slow
 def test_it_is_computed_by_each_question_where_nothing_may_be_written(
     store: Path, whole: tuple[Path, Answer], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -114,7 +110,6 @@ def test_it_is_computed_by_each_question_where_nothing_may_be_written(
     assert caplog.text.count("cannot be read and will be recomputed") == 1
 
 
-@pytest.mark.slow
 def test_it_is_computed_by_each_question_at_a_url(store: Path, whole: tuple[Path, Answer]) -> None:
     """In a store at a URL, a query recomputes the table if its file turns out to be corrupt."""
     memory = fsspec.filesystem("memory")

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     scope="module",
     params=[
         "a file",
-        pytest.param("no such device", marks=pytest.mark.slow),
-        pytest.param("a home that is a file", marks=pytest.mark.slow),
+        "no such device",
+        "a home that is a file",
         "one part of it",
     ],
 )
@@ -65,7 +65,6 @@ def forget() -> None:
     machine._temporary_folder.cache_clear()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_cache")
 def test_an_analysis_works_without_a_cache(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -77,7 +76,6 @@ def test_an_analysis_works_without_a_cache(
     assert caplog.text.count("Set XDG_CACHE_HOME to a writable folder") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_cache")
 def test_a_store_that_is_being_written_opens_without_a_cache(
     tmp_path: Path, write_traces: WriteTraces, busy_times: BusyTimes

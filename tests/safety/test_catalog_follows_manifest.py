@@ -34,7 +34,6 @@ def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
     return store
 
 
-@pytest.mark.slow
 def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: BusyTimes) -> None:
     """The first reader of a writable store replaces the stale catalog."""
     old = (between / CATALOG).read_bytes()
@@ -42,7 +41,6 @@ def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: Busy
     assert (between / CATALOG).read_bytes() != old
 
 
-@pytest.mark.slow
 def test_a_store_that_is_being_written_is_left_alone(
     between: Path, busy_times: BusyTimes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +55,6 @@ def test_a_store_that_is_being_written_is_left_alone(
     assert list(cache.rglob("*.duckdb"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "no database", "empty"])
 def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, damage: str) -> None:
     """A corrupt or missing catalog is rebuilt without data loss."""
@@ -68,7 +65,6 @@ def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, dama
     assert busy_times(between) == {0: 200.0}
 
 
-@pytest.mark.slow
 def test_a_moved_store_that_cannot_be_written_opens(
     between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +90,6 @@ def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTrac
         assert busy_times_of(first) == {0: 100.0}, "nothing had changed, so nothing was removed"
 
 
-@pytest.mark.slow
 def test_a_damaged_manifest_is_named(between: Path) -> None:
     """A manifest with invalid JSON or a different format or version is named in the error."""
     for content in ("{", "[]", '{"format": "other"}', '{"format": "hta_sql store"}'):

@@ -57,7 +57,6 @@ def once(change: Change) -> Change:
     return change_once
 
 
-@pytest.mark.slow
 def test_rewritten_once(
     write_traces: WriteTraces,
     busy_times: BusyTimes,
@@ -80,7 +79,6 @@ def test_rewritten_once(
         assert again.ingested.results == []
 
 
-@pytest.mark.slow
 def test_replaced_by_another_file(
     write_traces: WriteTraces,
     busy_times: BusyTimes,
@@ -98,7 +96,6 @@ def test_replaced_by_another_file(
     assert busy_times(traces / "job.store") == {0: 120.0}
 
 
-@pytest.mark.slow
 def test_still_being_written(
     tmp_path: Path,
     busy_times: BusyTimes,
@@ -113,7 +110,6 @@ def test_still_being_written(
     assert busy_times(tmp_path / "job.store") == {0: 200_000.0}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ingest", [hta_sql.ingest, partial(hta_sql.ingest_shard, shard=(1, 1))])
 def test_changed_whenever_it_is_read(
     ingest: Callable[..., object],
@@ -146,7 +142,7 @@ def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead)
         hta_sql.ingest(traces, traces / "job.store")
 
 
-@pytest.mark.parametrize("options", [{}, pytest.param({"jobs": 2}, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("options", [{}, {"jobs": 2}])
 @pytest.mark.parametrize("is_known", [False, True], ids=["new", "known"])
 def test_gone_before_it_is_read(
     write_traces: WriteTraces,

@@ -317,7 +317,6 @@ def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
         trace.write_text(content)
 
 
-@pytest.mark.slow
 def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A damaged shard is skipped with a warning; after a repair, it can be ingested again."""
     (shard,) = store.glob("shards/*.json")
@@ -350,7 +349,9 @@ def test_links_that_lead_nowhere(store: Path) -> None:
 @pytest.mark.parametrize(
     "seed",
     [  # the first few damage each kind of file once
-        pytest.param(seed, marks=[pytest.mark.slow] if seed >= len(damages.TARGETS) else [])
+        pytest.param(
+            seed, marks=[pytest.mark.slow(reason="faults")] if seed >= len(damages.TARGETS) else []
+        )
         for seed in range(24)
     ],
 )
@@ -363,7 +364,7 @@ def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers
     assert survives(store, made[2], has_sources=True, quick=True), what
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 def test_a_thousand_random_damages(tmp_path: Path) -> None:
     """No random damage causes a wrong answer, with or without the traces."""
     told = damages.rounds(tmp_path, 1000, 0)
@@ -513,7 +514,7 @@ def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
         assert opened.sql("SELECT DISTINCT run FROM flows").rows() == [("second",)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_names_it(
     store: Path, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -66,7 +66,7 @@ def test_the_command_line(
     assert busy_times(store) == DURATIONS
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_a_worker_that_is_killed_costs_nothing(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
@@ -118,7 +118,7 @@ def test_a_question_is_answered_by_the_cluster(
             assert found.arrow().equals(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: Path) -> None:
     """The error says if workers find no store or a different one at the path of the store."""
     with distributed.Client(cluster) as client, hta_sql.open(asked) as store:
@@ -153,7 +153,7 @@ def killer(cluster: Any) -> Callable[[], None]:
     return kill
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_a_trace_that_kills_every_worker_is_named(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
@@ -175,7 +175,7 @@ def test_a_trace_that_kills_every_worker_is_named(
     assert busy_times(store) == DURATIONS
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path) -> None:
     """The error names an address without a scheduler, or lists the valid executors."""
     traces = write_traces({0: 1.0})

@@ -53,7 +53,6 @@ def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Pat
     assert not read_again(traces, tmp_path / "job.store")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [("store/counters.sql", "x.value", "-x.value"), ("kernel_classes.csv", "10,", "11,")]
 )
@@ -69,7 +68,6 @@ def test_another_definition(
     assert read_again(traces, tmp_path / "job.store")
 
 
-@pytest.mark.slow
 def test_an_analysis_says_so_once(
     sql: Path, write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

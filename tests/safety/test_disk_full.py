@@ -37,9 +37,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "free",
     [
-        pytest.param(0, marks=pytest.mark.slow),
+        0,
         20_000,
-        pytest.param(300_000, marks=pytest.mark.slow),
+        300_000,
     ],
 )
 def test_a_full_disk(
@@ -66,7 +66,6 @@ def fill(ballast: Path, free: int) -> None:
     ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - free))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["manifest.json", "catalog.duckdb"])
 def test_a_full_disk_at_the_end(
     tmp_path: Path,

@@ -73,7 +73,7 @@ def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
     return Shell(tmp_path, tools)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
     """The Slurm recipe works if the array jobs run in any order before the dependent job."""
     ingest, publish = blocks("Slurm", "bash")
@@ -83,7 +83,7 @@ def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
     assert busy_times(shell.folder / "job.store") == DURATIONS
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
     """The two Python calls on the page ingest and publish the shards of an array."""
     ingest, publish = blocks("An array of jobs", "python")
@@ -93,7 +93,7 @@ def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
     assert busy_times(shell.folder / "job.store") == DURATIONS
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_slurm_without_a_job(shell: Shell) -> None:
     """If array jobs have not run, publishing fails with the number of missing shards."""
     ingest, publish = blocks("Slurm", "bash")
@@ -102,7 +102,7 @@ def test_slurm_without_a_job(shell: Shell) -> None:
         shell.run(publish)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
     """The Kubernetes recipe works if its command runs for each job index, starting at 0."""
     yaml = pytest.importorskip("yaml")
@@ -119,7 +119,7 @@ def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
     assert busy_times(shell.folder / "job.store") == DURATIONS
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 @pytest.mark.filterwarnings("ignore")
 def test_dask_jobqueue(
     shell: Shell, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +157,7 @@ def ray_cluster() -> Iterator[Any]:
     ray.shutdown()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("ray_cluster")
 def test_ray(shell: Shell, busy_times: BusyTimes) -> None:

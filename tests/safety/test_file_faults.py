@@ -65,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.mark.parametrize(
     "writer",
     [
-        writer if writer in QUICK else pytest.param(writer, marks=pytest.mark.slow)
+        writer if writer in QUICK else pytest.param(writer, marks=pytest.mark.slow(reason="faults"))
         for writer in WRITERS
     ],
 )
@@ -90,7 +90,7 @@ def test_some_operations(writer: str, how: str, made: Made) -> None:
 
 # A fault also stops the thread that checks file sizes.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("writer", WRITERS)
 def test_each_operation_in_order(

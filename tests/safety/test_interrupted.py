@@ -207,7 +207,8 @@ def test_killed_between_two_records(
     "damage",
     [
         *("[" * 200_000, '{"schema_version": 9}'),
-        *(pytest.param(text, marks=pytest.mark.slow) for text in ("null", "{")),
+        "null",
+        "{",
     ],
 )
 def test_a_damaged_record_is_read_again(

@@ -121,13 +121,13 @@ def test_a_worker_killed_while_it_answers_is_an_error(
 
 def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
     """A worker that ignores the interrupt at its time limit is killed."""
-    with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
-        store.sql("SELECT 1")
+    with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=4)) as store:
+        store.sql("SELECT 1")  # on a busy machine, it takes seconds to start the worker
         when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
         began = time.monotonic()
-        with pytest.raises(QueryError, match=r"Interrupted after 1 s.*--timeout"):
+        with pytest.raises(QueryError, match=r"Interrupted after 4 s.*--timeout"):
             store.sql(ENDLESS)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
         assert store.sql("SELECT 1 AS a").rows() == [(1,)]
 
 
@@ -295,7 +295,6 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
     return process.returncode, err
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
     """``hta-sql sql`` reports an engine crash or an ignored interrupt as a one-line error."""
@@ -305,7 +304,7 @@ def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
     assert (code, err.startswith("error: Interrupted after 2 s")) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="processes")
 @pytest.mark.parametrize("way", WAYS)
 def test_hostile_queries_kill_and_block_nothing(path: Path, way: str) -> None:
     """A small run of ``tests.safety.hostile_queries`` kills no process and blocks no query."""

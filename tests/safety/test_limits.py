@@ -55,7 +55,6 @@ def test_there_are_limits_by_default(tiny_store: hta_sql.TraceStore) -> None:
         assert store.sql("SELECT 1 AS a").rows() == [(1,)]
 
 
-@pytest.mark.slow
 def test_what_does_not_fit_is_put_beside_no_store(
     tiny_store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
@@ -91,7 +90,6 @@ def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> Non
     assert cli("sql", tiny_store.path, "FROM range(4)", "--max-rows", "3", "--unsafe").code == 0
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
 def test_memory_that_the_engine_does_not_count(tiny_store: hta_sql.TraceStore) -> None:
     """A string that keeps doubling exceeds the memory limit, and the command reports the error."""

@@ -81,13 +81,13 @@ def lose(folder: Path, at: int) -> Losing:
     return once
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 def test_a_task_whose_result_is_lost(folder: Path) -> None:
     """If a task's result is lost, its unreferenced files are deleted by a later ingest."""
     assert "rename tables/*/run=*/rank=*/*.parquet" in lose(folder, 1000).operations
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 def test_a_task_is_lost_at_each_file_operation(folder: Path) -> None:
     """No rank is lost if a task is lost at any of its file operations."""
     for at in range(len(lose(folder, 1000).operations)):
@@ -140,7 +140,7 @@ def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Exe
         yield client.get_executor(pure=False), bool(request.param)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 @pytest.mark.parametrize("always", [False, True], ids=["once", "always"])
 @pytest.mark.parametrize("stage", READING)
 def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
@@ -158,7 +158,7 @@ def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
     check_the_next(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 @pytest.mark.parametrize("stage", READING)
 def test_a_dask_worker_dies_at_a_stage_of_a_shard(
     stage: str, folder: Path, executor: tuple[Executor, bool]
@@ -178,7 +178,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_shard(
     check_the_next(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 @pytest.mark.parametrize("when", ["a result", "publish"])
 def test_all_dask_workers_die_when_results_are_there(
     when: str, folder: Path, executor: tuple[Executor, bool], monkeypatch: pytest.MonkeyPatch
@@ -204,7 +204,7 @@ def test_all_dask_workers_die_when_results_are_there(
     check_the_next(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 @pytest.mark.parametrize("always", [False, True], ids=["once", "always"])
 @pytest.mark.parametrize("stage", ASKING)
 def test_a_dask_worker_dies_at_a_stage_of_a_question(

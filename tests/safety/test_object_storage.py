@@ -61,7 +61,7 @@ def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{bucket}"
 
 
-@pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.slow(reason="processes"))])
 def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Return the URL of each kind of bucket in turn, and use an empty catalog cache."""
     use_cache(monkeypatch, tmp_path / "cache")
@@ -82,7 +82,6 @@ def put_traces(folder: str, durations: dict[int, float]) -> str:
     return folder
 
 
-@pytest.mark.slow
 def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> None:
     """Traces at a URL are ingested into a local store; unchanged ones are not read again."""
     traces, store = put_traces(f"{bucket}/a/job", DURATIONS), tmp_path / "job.store"
@@ -121,7 +120,6 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     assert len(files) == 2 * len(read_manifest(store).entries[1].files)
 
 
-@pytest.mark.slow
 def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     """Jobs that ingest shards of one store need to share nothing but a bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
@@ -131,7 +129,6 @@ def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     assert busy_times(store) == DURATIONS
 
 
-@pytest.mark.slow
 def test_the_command_line(memory: str, cli: Cli) -> None:
     """Commands accept URLs of traces and stores."""
     traces, store = put_traces(f"{memory}/d/job", DURATIONS), f"{memory}/d/job.store"
@@ -141,7 +138,6 @@ def test_the_command_line(memory: str, cli: Cli) -> None:
     cli("list", f"{memory}/none.store").fails(1, f"No store at '{memory}/none.store'")
 
 
-@pytest.mark.slow
 def test_unchanged_traces_cost_one_listing(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -155,7 +151,6 @@ def test_unchanged_traces_cost_one_listing(
     assert sum(counts.values()) <= 4, counts
 
 
-@pytest.mark.slow
 def test_opening_a_large_store_reads_two_objects(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -143,7 +143,6 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
         assert {name: len(store.table(name)) for name in ROWS} == ROWS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", RELEASES)
 def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -> None:
     """All current tables and analyses can be queried in a store of each release."""
@@ -159,7 +158,7 @@ def test_every_release_has_one() -> None:
     assert set(dated) <= set(RELEASES)
 
 
-@pytest.mark.parametrize("described", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("described", [True, False])
 def test_columns_that_came_later(
     described: bool, every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
@@ -191,7 +190,6 @@ def test_columns_that_came_later(
         assert store.sql("SELECT count(input_dims) FROM cpu_ops").rows() == [(2,)]
 
 
-@pytest.mark.slow  # the stores of the releases test this as well
 def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
     """Every analysis runs on older stores, in which missing columns are NULL."""
     age(every_table, "old", LATER)
@@ -199,7 +197,6 @@ def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
         run_everything(store)
 
 
-@pytest.mark.slow
 def test_a_question_about_one_run_reads_its_files_only(
     every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
@@ -213,7 +210,6 @@ def test_a_question_about_one_run_reads_its_files_only(
             assert files_read(con, query) == {"0/1"}
 
 
-@pytest.mark.slow
 def test_a_table_that_came_later(every_table: Path) -> None:
     """A table that an older store does not have is empty and is listed in ``missing_columns``."""
     age(every_table, "old")
@@ -226,7 +222,6 @@ def test_a_table_that_came_later(every_table: Path) -> None:
         assert store.sql("SELECT missing_columns FROM ranks").rows() == [("flows",)]
 
 
-@pytest.mark.slow
 def test_other_definitions_alone(every_table: Path) -> None:
     """If only the definitions differ, ``findings`` has a note instead of a warning."""
     age(every_table, "old")
@@ -235,7 +230,6 @@ def test_other_definitions_alone(every_table: Path) -> None:
         assert found.rows() == [("note", "older_definitions")]
 
 
-@pytest.mark.slow
 def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str], Path]) -> None:
     """The finding counts only the ranks whose definitions differ."""
     trace = str(trace_path("host_only.json"))
@@ -250,7 +244,6 @@ def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str
     assert message == render("findings.older_definitions", {"rank_count": 1})
 
 
-@pytest.mark.slow
 def test_a_type_that_has_grown(every_table: Path) -> None:
     """An INTEGER column of an older store is read as BIGINT, value by value."""
     age(every_table, "old")
@@ -260,7 +253,6 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
         assert store.sql(query).rows() == [(7, "BIGINT", 3), (20, "BIGINT", 1)]
 
 
-@pytest.mark.slow
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -288,7 +280,6 @@ def retype(store: Path, table: str, column: str, kind: str) -> None:
     write_manifest(store, manifest)
 
 
-@pytest.mark.slow
 def test_columns_of_a_newer_version(every_table: Path) -> None:
     """Columns of a newer version are ignored, and all columns of this version are present."""
     age(every_table, "old")
@@ -303,7 +294,6 @@ def test_columns_of_a_newer_version(every_table: Path) -> None:
         assert len(store.table("gpu_ops")) == 4
 
 
-@pytest.mark.slow
 def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
     """The portable file of an older store has all current columns."""
     age(every_table, "old", LATER)
@@ -314,7 +304,6 @@ def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
         assert con.sql("SELECT missing_columns FROM ranks").fetchall() == [(LACKS,)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("described", [True, False])
 def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
     """An older store at a URL can be opened even if its manifest does not list file columns."""

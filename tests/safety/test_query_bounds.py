@@ -147,7 +147,6 @@ def survive(catalog: Path, queries: list[str], stack_kib: int) -> None:
     assert done.returncode == 0, done.stdout[-400:] + done.stderr[-400:]
 
 
-@pytest.mark.slow
 def test_what_passes_runs_on_an_eighth_of_a_stack(
     catalog: Path, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
@@ -165,7 +164,6 @@ def test_what_passes_runs_on_an_eighth_of_a_stack(
     survive(catalog, queries, 1024)
 
 
-@pytest.mark.slow
 def test_no_listed_function_recurses_into_a_value(catalog: Path) -> None:
     """Allowed functions and casts do not crash on values with 100,000 levels."""
     values = [

@@ -134,7 +134,9 @@ def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
                 sandbox.validated(con, text)
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [200, pytest.param(20_000, marks=pytest.mark.slow(reason="fuzz"))]
+)
 def test_queries_that_nest_scopes_at_random(
     count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:

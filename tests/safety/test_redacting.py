@@ -235,7 +235,6 @@ def figures(store: TraceStore, name: str) -> list[str]:
     return sorted(repr([v for v in row if isinstance(v, (int, float))]) for row in rows)
 
 
-@pytest.mark.slow
 def test_a_store_is_given_away(planted: Path, tmp_path: Path) -> None:
     """No byte of a redacted store and no string in its tables contains a secret."""
     target = tmp_path / "shared.duckdb"
@@ -260,7 +259,6 @@ def test_a_trace_is_given_away(planted: Path, tmp_path: Path) -> None:
     json.loads(text)
 
 
-@pytest.mark.slow
 def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
     """Redacting a store, or the trace before its ingest, does not change the figures."""
     redact_store(store_folder(planted / "job.store"), tmp_path / "a.store", Redactor("key"))
@@ -278,7 +276,6 @@ def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
             assert figures(of_trace, name) == expected, name
 
 
-@pytest.mark.slow
 def test_tables_are_given_away(planted: Path, tmp_path: Path) -> None:
     """CSV files that are exported with ``--redact`` contain no secret."""
     tables = ("cpu_ops", "annotations", "python_calls", "counters", "ranks", "stacks", "steps")
@@ -347,7 +344,6 @@ def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
             ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
     """A store of random traces and its redacted copy have the same figures."""

@@ -215,7 +215,6 @@ def target_of(folder: Path, name: str) -> Path:
     return folder / name if name in ("trace", "csv", "parquet") else folder / name / f"job.{name}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(examples(2)))
 def test_odd_names_are_given_away_in_no_format(seed: int, tmp_path: Path) -> None:
     """An export with odd names succeeds in each format and does not contain the secret."""

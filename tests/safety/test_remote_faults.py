@@ -75,14 +75,17 @@ def lines_of(kind: str, writer: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "writer",
-    [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in WRITERS],
+    [
+        one if one in QUICK else pytest.param(one, marks=pytest.mark.slow(reason="faults"))
+        for one in WRITERS
+    ],
 )
 def test_every_request_has_a_case(writer: str, memory: Made) -> None:
     """The committed list has every request of each writer to in-memory storage."""
     assert listed("memory", memory, writer) == lines_of("memory", writer)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 def test_every_request_to_s3_has_a_case(at_s3: Made) -> None:
     """The committed list has every request of each writer to S3."""
     for writer in WRITERS:
@@ -98,7 +101,7 @@ def test_some_requests(memory: Made) -> None:
     survived(memory, "tag", count // 3, "stop", truth)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("kind", ["memory", "s3"])
 def test_each_request_in_order(
@@ -204,7 +207,7 @@ def test_what_a_client_raises_of_its_own(
     cli("runs", memory.store).fails(1, "is not responding: Could not connect to the endpoint.")
 
 
-@pytest.mark.parametrize("how", ["fail", pytest.param("stop", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["fail", "stop"])
 def test_a_reader_whose_request_fails(how: str, memory: Made) -> None:
     """A reader whose request fails gets correct rows or an error, never incomplete rows."""
     memory.put_back()

@@ -56,7 +56,6 @@ def test_one_object_is_created_once(bucket: str) -> None:
     assert folder.read("x") == str(won[0]).encode()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_the_second_waits(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
@@ -96,7 +95,6 @@ def test_after_the_timeout_it_fails(bucket: str) -> None:
         assert folder_of(store).files("") == [LOCK]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_the_lock_of_a_dead_process_is_taken_over(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture

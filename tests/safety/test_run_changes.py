@@ -53,7 +53,6 @@ def named(store: Path) -> bool:
     return files == read_manifest(store).named_files()
 
 
-@pytest.mark.slow
 def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
     """After a removal, a reader sees the remaining runs, and an error names the removed one."""
     with hta_sql.open(store) as reader:
@@ -104,7 +103,6 @@ def test_readers_beside_changes(store: Path) -> None:
     assert named(store)
 
 
-@pytest.mark.slow
 def test_two_writers_at_once(store: Path, tmp_path: Path) -> None:
     """A concurrent removal, rename and ingest run one after the other, and nothing is lost."""
     (tmp_path / "rank0.json").write_text(json.dumps(trace_of(0, 400.0)))
@@ -123,7 +121,7 @@ def test_two_writers_at_once(store: Path, tmp_path: Path) -> None:
     assert named(store)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="faults")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills")
 @pytest.mark.parametrize("change", ["remove", "rename"])
 def test_killed_at_each_place(change: str, store: Path) -> None:

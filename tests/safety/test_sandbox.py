@@ -66,7 +66,6 @@ def test_escapes_are_refused(
         sandbox.validated(con, addressed(escape, store))
 
 
-@pytest.mark.slow
 def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
     """Running all escapes changes neither the files of the store nor those next to it."""
 
@@ -115,7 +114,6 @@ def test_ordinary_questions_pass(query: str, store: TraceStore) -> None:
     store.sql(query)
 
 
-@pytest.mark.slow
 def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox: Sandbox) -> None:
     """All analyses and tables can be queried in the sandbox, in ns and in µs."""
     library = load_library()
@@ -126,7 +124,8 @@ def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox
 
 
 @pytest.mark.parametrize(
-    ("count", "asks"), [(200, False), pytest.param(4000, True, marks=pytest.mark.slow)]
+    ("count", "asks"),
+    [(200, False), pytest.param(4000, True, marks=pytest.mark.slow(reason="fuzz"))],
 )
 def test_queries_by_a_grammar(store: TraceStore, count: int, asks: bool) -> None:
     """Random queries with a forbidden part are refused; others pass or raise a library error."""

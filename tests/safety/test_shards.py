@@ -66,7 +66,6 @@ def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> Non
     ]
 
 
-@pytest.mark.slow
 def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
     """Missing shards are an error with ``expect``; without it, the complete ones are published."""
     store = tmp_path / "job.store"
@@ -85,7 +84,6 @@ def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: Busy
     assert busy_times(store) == DURATIONS
 
 
-@pytest.mark.slow
 def test_an_ingest_leaves_unpublished_shards_alone(
     traces: Path, write_traces: WriteTraces, tmp_path: Path
 ) -> None:
@@ -110,7 +108,6 @@ def test_an_ingest_leaves_unpublished_shards_alone(
         assert opened.published.missing == ["traces.2-of-2 (started, not finished)"]
 
 
-@pytest.mark.slow
 def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
     """A restarted shard job does not read ranks again that are already read or published."""
     store = tmp_path / "job.store"
@@ -130,7 +127,6 @@ def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
         assert opened.ranks() == list(DURATIONS)
 
 
-@pytest.mark.slow
 def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli: Cli) -> None:
     """The publish reports a corrupt trace in a shard and stores the other ranks."""
     store = tmp_path / "job.store"
@@ -144,7 +140,6 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
     assert "Published 1 shard; 4 ranks in the store." in done.err
 
 
-@pytest.mark.slow
 def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
     """``hta-sql ingest --shard`` and ``hta-sql publish`` can ingest a job in two shards."""
     store = tmp_path / "job.store"
@@ -161,7 +156,6 @@ def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
         hta_sql.ingest_shard(traces, store, shard=(0, 2))
 
 
-@pytest.mark.slow
 def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> None:
     """``hta-sql publish --materialize`` materializes answers even if nothing is left to publish."""
     store = tmp_path / "job.store"

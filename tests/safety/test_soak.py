@@ -49,7 +49,7 @@ def test_a_mixed_run_has_no_content() -> None:
 
 
 @linux
-@pytest.mark.slow
+@pytest.mark.slow(reason="soak")
 def test_a_soak_of_a_minute(tmp_path: Path) -> None:
     """A soak test of one minute with four writers and eight readers finds no failure."""
     program = [sys.executable, "-m", "tests.safety.soak", str(tmp_path / "soak"), "60", "1"]

@@ -79,7 +79,6 @@ def limited(
     return done.stderr.splitlines()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
     """The error names the file size limit and how to raise it, and no partial file is left."""
@@ -94,7 +93,6 @@ def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
     shutil.rmtree(job / "new.store", ignore_errors=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", ["ingest", "run", "sql", "report"])
 def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None:

@@ -69,7 +69,6 @@ def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
     assert together == [alone[number % len(alone)] for number in range(80)]
 
 
-@pytest.mark.slow
 def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
     """Queries in other threads succeed while the first analysis replaces the catalog."""
     with hta_sql.open(ingest_cookbook(tmp_path)) as store, ThreadPoolExecutor(4) as pool:
@@ -147,7 +146,6 @@ def in_child(question: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@pytest.mark.slow
 @needs_fork
 def test_a_fork_opens_anew(store: TraceStore) -> None:
     """A forked process, and its own fork, reopen the store and return the same rows."""
@@ -180,7 +178,6 @@ def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
         assert in_child(ask) == 0
 
 
-@pytest.mark.slow
 @needs_fork
 def test_a_fork_while_threads_ask(path: Path) -> None:
     """A process can fork while its threads run queries, and queries in the child are correct."""
@@ -217,7 +214,6 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-@pytest.mark.slow
 @needs_fork
 def test_a_child_that_ends_like_any_program(path: Path) -> None:
     """A forked child that exits normally does not crash on objects of its parent."""
@@ -231,7 +227,6 @@ def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
     return [analyzer.run, analyzer.ranks, *rows]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
     """An analysis is pickled as the path and options of its store, which a worker opens."""

@@ -32,7 +32,6 @@ def started(code: str, *arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.slow
 def test_the_second_waits_and_says_so(
     tmp_path: Path,
     write_traces: WriteTraces,
@@ -114,7 +113,6 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteT
         ingest_only(traces, store, lock_timeout=0)
 
 
-@pytest.mark.slow
 def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTraces) -> None:
     """Runs that several processes ingest concurrently are all stored."""
     store = tmp_path / "job.store"
@@ -130,7 +128,6 @@ def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTrac
         assert (opened.ranks("a"), opened.ranks("b")) == ([0], [0, 1])
 
 
-@pytest.mark.slow
 def test_two_notebooks_open_one_folder(write_traces: WriteTraces) -> None:
     """If two processes open a new folder at once, both get rows, but only one ingests it."""
     traces = write_traces({0: 100.0, 1: 110.0})

@@ -61,7 +61,6 @@ def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
     return time.process_time() - started
 
 
-@pytest.mark.slow
 def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
     """Opening an unchanged folder takes less than a tenth of the time of a full ingest."""
     store = folder / "job.store"
@@ -70,7 +69,6 @@ def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
     assert again < anew / 10
 
 
-@pytest.mark.slow
 def test_only_the_ends_of_a_trace_are_read(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +90,6 @@ def test_only_the_ends_of_a_trace_are_read(
     assert sum(sizes) < sum(path.stat().st_size for path in traces.glob("*.json")) / 5
 
 
-@pytest.mark.slow
 def test_a_changed_file_is_read_and_the_others_are_not(
     folder: Path, write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +113,6 @@ def test_a_changed_file_is_read_and_the_others_are_not(
     assert peeked == ["rank3.json"]
 
 
-@pytest.mark.slow
 def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
     """Ranks that are numbered by file name order are renumbered when a file is added."""
     traces = write_traces({0: 100.0})
@@ -130,7 +126,6 @@ def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: Wri
     assert {row[2] for row in rows} == {"order of names"}
 
 
-@pytest.mark.slow
 def test_what_an_ingest_replaces_goes_with_the_one_after(
     tmp_path: Path, write_traces: WriteTraces
 ) -> None:

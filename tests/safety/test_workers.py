@@ -59,7 +59,6 @@ def test_traces_that_kill_their_worker(
     check(caught.value, tmp_path / "job.store", busy_times)
 
 
-@pytest.mark.slow
 def test_traces_that_kill_a_pool_of_the_caller(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
@@ -85,7 +84,6 @@ class Failing(Executor):
         return future
 
 
-@pytest.mark.slow
 def test_an_unexpected_error_of_a_worker_is_shown(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
@@ -97,7 +95,6 @@ def test_an_unexpected_error_of_a_worker_is_shown(
     assert sorted(busy_times(tmp_path / "job.store")) == [0, 2, 3]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_of_the_engine_costs_one_trace(
     write_traces: WriteTraces, tmp_path: Path, jobs: int
@@ -161,7 +158,6 @@ class Sending(Executor):
         return future
 
 
-@pytest.mark.slow
 def test_a_task_and_its_result_can_be_sent(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:

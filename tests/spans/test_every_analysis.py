@@ -13,8 +13,6 @@ import hta_sql
 from hta_sql.library.objects import load_library
 from hta_sql.synthetic import JobSpec, write_job
 
-pytestmark = pytest.mark.slow
-
 NAMES = sorted(analysis.base_name for analysis in load_library().newest())
 LAST = "include_last_profiler_step"
 SECOND = 1_000_000_000
@@ -69,6 +67,12 @@ ADDED: dict[str, tuple[str, ...]] = {
     "temporal_breakdown": (),
 }
 """Analyses with sums ─▶ columns that do not add up over recordings."""
+
+SCALED = {"stragglers": ("late_ns", 6)}
+"""Analysis ─▶ a sum over blocks that are scaled to the run's mean block, and the number of blocks.
+
+A joined run has another mean block, and each scaled block is rounded to 1 ns.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -194,4 +198,10 @@ def test_sums_are_those_of_the_runs(
                     sums[f"rank {row['rank']} {column}"] += value
         return sums
 
-    assert added(stores["apart"]) == added(stores["joined"])
+    apart, joined = added(stores["apart"]), added(stores["joined"])
+    column, blocks = SCALED.get(name, ("", 0))
+    scaled = {key for key in apart if column and key.endswith(f" {column}")}
+    assert all(abs(apart[key] - joined[key]) <= blocks for key in scaled)
+    for key in scaled:
+        apart[key] = joined[key]
+    assert apart == joined

@@ -67,7 +67,6 @@ def test_what_cannot_be_joined_is_two_runs(tmp_path: Path) -> None:
         assert store.runs() == ["job", "job-capture2"]
 
 
-@pytest.mark.slow
 def test_shards_join_them_as_well(tmp_path: Path) -> None:
     """Shards may contain recordings of the same rank, which are joined."""
     traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"
@@ -104,7 +103,6 @@ def test_three_spans_on_the_command_line(
         assert store.sql("SELECT dur, step_count FROM runs").rows() == [(600 * US, 6)]
 
 
-@pytest.mark.slow
 def test_copies_and_kept_answers_have_the_same_rows(tmp_path: Path) -> None:
     """A DuckDB file, a redacted copy and materialized answers have the same rows."""
     traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"

@@ -12,8 +12,6 @@ from hta_sql.library.objects import load_library
 from hta_sql.synthetic import JobSpec, write_job
 from hta_sql.text import TABLE_ROWS
 
-pytestmark = pytest.mark.slow
-
 ANALYSES = {analysis.base_name: analysis for analysis in load_library().newest()}
 
 NUMBERED = frozenset(

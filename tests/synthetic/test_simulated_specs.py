@@ -67,7 +67,6 @@ def test_size_is_a_knob(tmp_path: Path, wanted: int) -> None:
     assert write_job(tmp_path, spec).events[0] == pytest.approx(wanted, rel=0.05)
 
 
-@pytest.mark.slow
 def test_memory_does_not_grow_with_steps(tmp_path: Path) -> None:
     """Writing ten times the steps takes the same memory: only one step is in memory at a time."""
 

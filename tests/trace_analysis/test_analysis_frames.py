@@ -274,7 +274,6 @@ def test_the_first_rank_stands_for_a_missing_rank_zero(tmp_path: Path) -> None:
     assert set(frame["rank"]) == {3}
 
 
-@pytest.mark.slow
 def test_a_job_without_gpus_says_what_is_missing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

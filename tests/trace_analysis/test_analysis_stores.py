@@ -54,7 +54,6 @@ def forgotten_cache() -> Iterator[None]:
     cache_folder.cache_clear()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("forgotten_cache")
 def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -111,7 +110,6 @@ def test_files_and_ranks_can_be_given(tmp_path: Path) -> None:
     assert dict(zip(frame["rank"], frame["kernel_time(us)"], strict=True)) == {5: 30.0, 6: 10.0}
 
 
-@pytest.mark.slow
 def test_one_selection_of_files_does_not_leak_into_the_next(tmp_path: Path) -> None:
     """Opening rank 1 after rank 0 from the same folder gives rank 1 alone."""
     paths = [write_trace(tmp_path, f"{rank}.json", [kernel(0, 10)], rank=rank) for rank in range(2)]
@@ -120,7 +118,6 @@ def test_one_selection_of_files_does_not_leak_into_the_next(tmp_path: Path) -> N
             assert list(analysis.get_temporal_breakdown()["rank"]) == [rank]
 
 
-@pytest.mark.slow
 def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
     """Ranks of listed files come from the files, as in HTA's Trace."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n + 2) for n in range(2)]
@@ -128,7 +125,6 @@ def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
         assert list(analysis.get_temporal_breakdown()["rank"]) == [2, 3]
 
 
-@pytest.mark.slow
 def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A deleted trace stays in the store, but is omitted from the analysis with a warning."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n) for n in range(2)]
@@ -156,7 +152,6 @@ def test_a_named_store_is_opened_or_filled(tmp_path: Path) -> None:
         assert second.get_temporal_breakdown().equals(want)
 
 
-@pytest.mark.slow
 def test_several_captures_of_a_rank_are_runs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -177,7 +172,6 @@ def test_an_unknown_run_is_refused(analysis: TraceAnalysis) -> None:
         TraceAnalysis(store=analysis.store.path, run="nothing")
 
 
-@pytest.mark.slow
 def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     """A plain script, as HTA users write it, runs once although several processes ingest."""
     for rank in range(2):

@@ -183,7 +183,11 @@ def test_a_skewed_clock_of_the_device_is_not_earlier_work(
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
+    "seed",
+    [
+        *range(3),
+        *(pytest.param(seed, marks=pytest.mark.slow(reason="fuzz")) for seed in range(3, 12)),
+    ],
 )
 def test_no_interval_covers_idle_time_or_recorded_work(seed: int, ingest_trace: Ingest) -> None:
     """In randomly cut recordings, unrecorded time was busy, and most unrecorded work is found."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.mark.slow
 def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder without problems passes with exit code 0 and an empty stdout."""
     assert main(["check", str(team)]) == 0
@@ -25,7 +24,6 @@ def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture
     assert said.err == "No problems: 1 SQL file, 1 golden case.\n"
 
 
-@pytest.mark.slow
 def test_new_then_check_then_run(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,7 +158,6 @@ def edited(folder: Path, *edits: tuple[str, str]) -> Iterator[str]:
         yield problem.removeprefix(f"{path}:")
 
 
-@pytest.mark.slow
 def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Expected and actual rows are printed below each other, and the exit code is 1."""
     (problem,) = edited(tmp_path, ("25000", "26000"))
@@ -175,7 +172,6 @@ def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.endswith("stream_load_v1.test:" + problem + "\n")
 
 
-@pytest.mark.slow
 def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
     """A golden test cannot read Python variables of the checker as tables."""
     (problem,) = edited(tmp_path, ("FROM stream_load_v1()", "FROM stream_load_v1(), self"))
@@ -187,7 +183,7 @@ def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
     [
         ("# Three kernels", "Three kernels", "1: add a comment that states what the case checks."),
         *(
-            pytest.param(*case, marks=pytest.mark.slow)
+            case
             for case in (
                 ("----\n", "", "1: write ---- between the call and the expected rows."),
                 ("traces: ", "trace: ", "1: write 'traces: FILES', 'call: SQL', then '----'."),
@@ -212,7 +208,6 @@ def test_a_golden_case_that_cannot_be_asked(tmp_path: Path, old: str, new: str, 
     assert problem.startswith(said)
 
 
-@pytest.mark.slow
 def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
     """A golden test without an analysis, or an analysis without a golden test, is reported."""
     write_folder(tmp_path)

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "your_own_analyses.md"
 BLOCKS = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.slow  # eight commands
+@pytest.mark.slow(reason="documents")
 def test_the_commands_of_the_page(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

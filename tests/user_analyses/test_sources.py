@@ -28,7 +28,6 @@ from tests.user_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
 ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 
 
-@pytest.mark.slow
 def test_the_python_call(store: Path, team: Path) -> None:
     """User analyses have checked parameters and documented columns, like shipped ones."""
     with hta_sql.open(store, analyses=team) as opened:
@@ -98,10 +97,9 @@ ENTRY_POINTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
-    ["a function", *(pytest.param(k, marks=pytest.mark.slow) for k in ("a package", "a path"))],
+    ["a function", "a package", "a path"],
 )
 def test_the_entry_point(
     kind: str, store: Path, team: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -167,7 +165,6 @@ def test_the_report_has_a_section(team: Path) -> None:
     assert "stream_load" not in [s.name for topic in topics(load_library()) for s in topic.sections]
 
 
-@pytest.mark.slow  # a whole report
 def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
     """The report has a section for the user analysis."""
     page = tmp_path / "page.html"
@@ -175,7 +172,6 @@ def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
     assert '<section id="stream_load">' in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path) -> None:
     """A changed file takes effect in the next session, because nothing is cached."""
     write_folder(tmp_path)
@@ -201,7 +197,6 @@ def test_a_sandbox_knows_it(store: Path, team: Path) -> None:
         assert opened.sql("FROM stream_load").rows() == ROWS
 
 
-@pytest.mark.slow
 def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
     """``hta-sql catalog --analyses`` adds user analyses to the store's shared catalog."""
     store = tmp_path / "job.store"
@@ -228,7 +223,6 @@ def shared_rows(store: Path) -> list[tuple[object, ...]]:
         return con.execute("FROM stream_load ORDER BY ALL").fetchall()
 
 
-@pytest.mark.slow
 def test_what_no_longer_fits_is_left_out(
     team: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

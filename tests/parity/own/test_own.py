@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,21 +22,7 @@ from tests.parity.own.comparison import OWN_LEDGER
 from tests.parity.own.jobs import OWN_JOBS, OWN_PAIRS, digest_of, ingest_own_jobs, own_files
 from tests.parity.pairs import PAIR_FRAMES, lines_of_pair
 
-if TYPE_CHECKING:
-    from _pytest.mark import ParameterSet
-
 LEDGER = read_ledger(OWN_LEDGER)
-
-ALIKE = {
-    *("simulated_syncs", "simulated_graphs", "simulated_losses", "simulated_old_names"),
-    "path_stream_sync",
-}
-"""Jobs that ``make test`` skips, because other jobs cover the same behavior."""
-
-
-def asked(job: str, *more: str) -> ParameterSet:
-    """Return the test parameters for a job."""
-    return pytest.param(job, *more, marks=[pytest.mark.slow] if job in ALIKE else [])
 
 
 WITHOUT_CELLS = {
@@ -65,7 +50,7 @@ def test_hta_was_asked_about_these_traces(job: str) -> None:
     assert answers(job)["hta"] == "0.6.1"
 
 
-@pytest.mark.parametrize("job", [asked(job) for job in OWN_JOBS])
+@pytest.mark.parametrize("job", OWN_JOBS)
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, own_store: TraceStore
 ) -> None:
@@ -74,7 +59,6 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     assert [line.fact for line in lines_of_job(own_store, job)] == listed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pair", OWN_PAIRS)
 def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: TraceStore) -> None:
     """The comparison of two jobs differs from HTA's in exactly the cells that the ledger lists."""
@@ -110,12 +94,7 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
 
 @pytest.mark.parametrize(
     ("job", "name"),
-    [
-        asked(j, name)
-        for j in OWN_JOBS
-        for name in WINDOWS
-        if test_explained_paths.has_length(j, name)
-    ],
+    [(j, name) for j in OWN_JOBS for name in WINDOWS if test_explained_paths.has_length(j, name)],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
     """Plain Python computes HTA's path length with all causes applied, and ours with none."""
