@@ -13,7 +13,9 @@ from hta_sql.library import sqltext
 from hta_sql.library.declared import Column
 from hta_sql.library.objects import SqlObject, load_library
 
-PAIRS = frozenset({"comparability", "comparison", "predictions", "serving_comparison", "trace_diff"})
+PAIRS = frozenset(
+    {"comparability", "comparison", "predictions", "serving_comparison", "trace_diff"}
+)
 """Analyses that compare the second of the given runs with the first."""
 
 SERIES = frozenset({"kpi_trends"})
@@ -55,8 +57,7 @@ def answers_of(
     return {
         about.base_name: _answers(con, about, scales)
         for about in load_library().newest()
-        if about.base_name not in PAIRS | SERIES
-        and (not names or about.base_name in set(names))
+        if about.base_name not in PAIRS | SERIES and (not names or about.base_name in set(names))
     }
 
 

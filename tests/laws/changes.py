@@ -155,7 +155,7 @@ def _is_collective(event: Event) -> bool:
 def with_other_ids(job: Job) -> Changed:
     """Renumber streams, processes, threads and correlation ids; their order stays."""
     changed = job.copy()
-    ids: dict[str, dict[object, object]] = {kind: {} for kind in ("stream", "correlation", "id")}
+    ids: dict[str, dict[int, int]] = {kind: {} for kind in ("stream", "correlation", "id")}
 
     def other(kind: str, value: Any) -> Any:
         if type(value) is not int or value <= 0:  # 0 and -1 mean something else on some devices
@@ -203,17 +203,18 @@ def with_ranks_permuted(job: Job) -> Changed | None:
         return None
     ranks = sorted(job.ranks)
     shuffled = ranks[1:] + ranks[:1]
-    new: dict[object, object] = dict(zip(ranks, shuffled, strict=True))
+    new = dict(zip(ranks, shuffled, strict=True))
     changed = job.copy()
     for trace in changed.ranks.values():
         _renumber_ranks(trace, new)
-    by_rank = {int(str(new[rank])): trace for rank, trace in changed.ranks.items()}
+    by_rank = {new[rank]: trace for rank, trace in changed.ranks.items()}
     return Changed(
-        Job(job.name, dict(sorted(by_rank.items()))), Effect(ids={"rank": new}, is_ordered=False, relative=1e-3, slack_ns=100)
+        Job(job.name, dict(sorted(by_rank.items()))),
+        Effect(ids={"rank": new}, is_ordered=False, relative=1e-3, slack_ns=100),
     )
 
 
-def _renumber_ranks(trace: Trace, new: dict[object, object]) -> None:
+def _renumber_ranks(trace: Trace, new: dict[int, int]) -> None:
     info = trace.get("distributedInfo")
     if isinstance(info, dict):
         if info.get("rank") in new:
@@ -223,21 +224,23 @@ def _renumber_ranks(trace: Trace, new: dict[object, object]) -> None:
                 group["ranks"] = sorted(new.get(rank, rank) for rank in group["ranks"])
     for event in trace["traceEvents"]:
         args = event.get("args") if isinstance(event, dict) else None
-        if not isinstance(args, dict):
-            continue
-        for name in ("Src Rank", "Dst Rank", "Rank"):
-            if args.get(name) in new and type(args[name]) is int:
-                args[name] = new[args[name]]
-        listed = args.get("Process Group Ranks")
-        if isinstance(listed, str):
-            with_ranks = _ranks_in(listed)
-            if with_ranks is not None:
-                args["Process Group Ranks"] = str(sorted(new.get(rank, rank) for rank in with_ranks))
+        if isinstance(args, dict):
+            _renumber_arguments(args, new)
 
 
-def _ranks_in(text: str) -> list[Any] | None:
+def _renumber_arguments(args: dict[str, Any], new: dict[int, int]) -> None:
+    for name in ("Src Rank", "Dst Rank", "Rank"):
+        if type(args.get(name)) is int:
+            args[name] = new.get(args[name], args[name])
+    listed = _ranks_in(args.get("Process Group Ranks"))
+    if listed is not None:
+        args["Process Group Ranks"] = str(sorted(new.get(rank, rank) for rank in listed))
+
+
+def _ranks_in(text: Any) -> list[Any] | None:
+    """Return a list of ranks that is written as a text."""
     try:
-        found = json.loads(text)
+        found = json.loads(text) if isinstance(text, str) else None
     except ValueError:
         return None
     return found if isinstance(found, list) else None
@@ -255,7 +258,8 @@ def with_events_reordered(job: Job) -> Changed:
     changed = job.copy()
     events: dict[int, dict[int, int]] = {}
     for rank, trace in changed.ranks.items():
-        chance, keys = Random(rank), {}
+        chance = Random(rank)
+        keys: dict[Decimal | None, float] = {}
         listed = trace["traceEvents"]
         order = sorted(
             range(len(listed)),
@@ -274,7 +278,9 @@ def without_last_step(job: Job) -> Changed | None:
     """Drop the last step of each rank: host events after its start, and what they launch."""
     changed = job.copy()
     for trace in changed.ranks.values():
-        steps = sorted(start for event, start, dur in timed(trace) if dur is not None and _is_step(event))
+        steps = sorted(
+            start for event, start, dur in timed(trace) if dur is not None and _is_step(event)
+        )
         if len(steps) < 4:
             return None
         _cut(trace, steps[-1])
@@ -288,9 +294,11 @@ def _cut(trace: Trace, end: Decimal) -> None:
             launched[(event.get("args") or {}).get("correlation")] = start < end
     kept = []
     for event in trace["traceEvents"]:
-        start = _start_of(event)
-        correlation = (event.get("args") or {}).get("correlation") if isinstance(event, dict) else None
-        if start is None or launched.get(correlation, start < end):
+        at = _start_of(event)
+        correlation = (
+            (event.get("args") or {}).get("correlation") if isinstance(event, dict) else None
+        )
+        if at is None or launched.get(correlation, at < end):
             kept.append(event)
     trace["traceEvents"] = kept
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from hta_sql.library.declared import Column
@@ -13,11 +14,16 @@ from hta_sql.library.messages import SENTENCES
 from tests.laws.answers import Answer, Row
 from tests.laws.effects import Effect, kind_of
 
-NOT_COMPARED = SENTENCES | {"source", "path", "store", "evidence_sql", "finding_id", "next_analysis"} | {
-    *("control_run", "test_run"),
-}
+NOT_COMPARED = (
+    SENTENCES
+    | {"source", "path", "store", "evidence_sql", "finding_id", "next_analysis"}
+    | {
+        *("control_run", "test_run"),
+    }
+)
 """Columns with sentences, paths and calls, which state times, ranks and ids in their text."""
 
+UNCHANGED = Effect()
 RELATIVE = 1e-6
 ABSOLUTE = 1e-6
 
@@ -80,33 +86,33 @@ def _expected(row: Sequence[Any], columns: Sequence[Column], effect: Effect) -> 
 
 
 def _followed(value: Any, kind: str, effect: Effect, rank: Any) -> Any:
-    if value is None:
-        return None
     if isinstance(value, list):
         return [_followed(part, kind, effect, rank) for part in value]
-    if kind == "time" and isinstance(value, (int, float, Decimal)):
-        return value * effect.scale
-    if kind == "point" and isinstance(value, (int, float, Decimal)):
-        return value * effect.scale + effect.moved_ns
-    if kind == "event" and rank is not None:
-        return effect.events.get(rank, {}).get(value, value)
     if isinstance(value, str):
         return _with_other_numbers(value, kind, effect.ids)
-    return effect.ids.get(kind, {}).get(value, value) if isinstance(value, int) else value
+    if not _is_number(value):
+        return value
+    if kind in ("time", "point"):
+        return value * effect.scale
+    new = effect.events.get(rank, {}) if kind == "event" else effect.ids.get(kind, {})
+    return new.get(value, value)
 
 
-def _with_other_numbers(
-    text: str, kind: str, ids: Mapping[str, Mapping[object, object]]
-) -> str:
+def _with_other_numbers(text: str, kind: str, ids: Mapping[str, Mapping[int, int]]) -> str:
     """Replace ids in a text: in lists of ranks, and after the words rank and stream."""
     if kind == "ranks" and "rank" in ids:
-        return str(sorted(ids["rank"].get(rank, rank) for rank in map(int, re.findall(r"\d+", text))))
-    for word, new in ids.items():
-        if word in ("rank", "stream"):
-            text = re.sub(
-                rf"(?<=\b{word} )\d+", lambda found, new=new: str(new.get(int(found[0]), found[0])), text
-            )
+        return str(
+            sorted(ids["rank"].get(rank, rank) for rank in map(int, re.findall(r"\d+", text)))
+        )
+    for word in ("rank", "stream"):
+        if word in ids:
+            other = partial(_other_number, ids[word])
+            text = re.sub(rf"(?<=\b{word} )\d+", other, text)
     return text
+
+
+def _other_number(new: Mapping[int, int], found: re.Match[str]) -> str:
+    return str(new.get(int(found[0]), found[0]))
 
 
 def _key_of(columns: Sequence[Column]) -> Callable[[Row], tuple[str, ...]]:
@@ -157,17 +163,16 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def verdicts(answers: Mapping[str, Mapping[str, Answer]], run: str) -> dict[str, set[tuple[Any, ...]]]:
-    """Return what the answers for a run accuse: ranks, links, stages."""
-    found: dict[str, set[tuple[Any, ...]]] = {}
+def verdicts(
+    answers: Mapping[str, Mapping[str, Answer]], run: str, effect: Effect = UNCHANGED
+) -> dict[str, set[Row]]:
+    """Return what the answers for a run accuse after a change: ranks and links, with verdicts."""
+    found: dict[str, set[Row]] = {}
     for analysis in answers.keys() & ACCUSES.keys():
-        wanted = ACCUSES[analysis]
-        answer = answers[analysis][run]
-        if answer.error:
-            found[analysis] = {("error", answer.error)}
-            continue
-        parts = [answer.column(name) for name in wanted.columns]
-        rows = zip(*parts, strict=True)
+        wanted, answer = ACCUSES[analysis], answers[analysis][run]
+        columns = [column for column in answer.columns if column.name in wanted.columns]
+        parts = [answer.column(column.name) for column in columns]
+        rows = {_expected(row, columns, effect) for row in zip(*parts, strict=True)}
         found[analysis] = {row for row in rows if wanted.is_accused(row)}
     return found
 
@@ -184,6 +189,7 @@ ACCUSES: Mapping[str, Accusation] = {
     "stragglers": Accusation(
         ("rank", "verdict"), lambda row: row[1] not in ("none", "unknown", None)
     ),
-    "slow_links": Accusation(("link_ranks", "verdict"), lambda row: row[1] not in ("none", "unknown", None)),
+    "slow_links": Accusation(
+        ("link_ranks", "verdict"), lambda row: row[1] not in ("none", "unknown", None)
+    ),
 }
-

@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from hta_sql.library.declared import Column
 
 _EVENT_ID = re.compile(r"event_id of|Position of the (event|operation)|Event to inspect")
-_RANK = re.compile(r"^(rank|src_rank|dst_rank|last_rank|m(in|ax)_rank|worst_rank|common_rank|peer)$")
-_ANY_ID = {
+_RANK = re.compile(
+    r"^(rank|src_rank|dst_rank|last_rank|m(in|ax)_rank|worst_rank|common_rank|peer)$"
+)
+_IDS = {
     "stream": "stream",
     "wait_on_stream": "stream",
     "correlation": "correlation",
     "wait_on_record_correlation": "correlation",
     "lane_id": "tid",
+    "pid": "pid",
+    "tid": "tid",
 }
 _POINT = re.compile(r"(^|_)ts$|(^|_)(start|end)_ns$")
 _ABSOLUTE = frozenset({"base_time_ns"})
@@ -38,7 +42,7 @@ class Effect:
 
     scale: int = 1
     moved_ns: int = 0
-    ids: Mapping[str, Mapping[object, object]] = field(default_factory=dict)
+    ids: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     events: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     is_ordered: bool = True
     relative: float = 1e-6
@@ -46,19 +50,14 @@ class Effect:
 
 
 def kind_of(column: Column) -> str:
-    """Return what a column holds: a kind of id, event, point, time, rate, sentence or value."""
-    if column.type == "BIGINT" and _EVENT_ID.search(column.doc):
-        return "event"
+    """Return what a column holds: a kind of id, event, ranks, point, time, rate or value."""
+    if column.type == "VARCHAR":
+        return "ranks" if "ranks" in column.name else "value"
+    if column.name in _IDS:
+        return _IDS[column.name]
+    if column.unit == "ns" and column.name not in _ABSOLUTE:
+        return "point" if _POINT.search(column.name) else "time"
     if column.type in ("INTEGER", "BIGINT") and _RANK.match(column.name):
         return "rank"
-    if column.name in _ANY_ID:
-        return _ANY_ID[column.name]
-    if column.name in ("pid", "tid"):
-        return column.name
-    if column.type == "VARCHAR" and "ranks" in column.name:
-        return "ranks"
-    if column.name in _ABSOLUTE:
-        return "value"
-    if column.unit == "ns":
-        return "point" if _POINT.search(column.name) else "time"
-    return "rate" if column.unit in _RATES else "value"
+    is_event = column.type == "BIGINT" and _EVENT_ID.search(column.doc)
+    return "event" if is_event else "rate" if column.unit in _RATES else "value"

@@ -10,6 +10,7 @@ import duckdb
 
 from tests.laws import changes
 from tests.laws.answers import Answers, answers_of, comparisons_of
+from tests.laws.changes import Changed
 from tests.laws.compared import differences
 from tests.laws.effects import Effect
 from tests.laws.jobs import Job, write_job
@@ -52,12 +53,12 @@ def broken_by(
         }
         answers = answers_of(con, scales, analyses)
         found = [
-            one
-            for job, by_law in effects.items()
-            for one in _broken_by(job, by_law, answers, laws)
+            one for job, by_law in effects.items() for one in _broken_by(job, by_law, answers, laws)
         ]
         if COMPARED in laws:
-            found += [one for job, by_law in effects.items() for one in _comparison(con, job, by_law)]
+            found += [
+                one for job, by_law in effects.items() for one in _comparison(con, job, by_law)
+            ]
     if ALONE in laws:
         for job in effects:
             found += _beside_others(job, runs, answers, folder / job / ALONE, analyses)
@@ -69,7 +70,7 @@ def _written(
     job: Job, folder: Path, laws: Collection[str], runs: Runs
 ) -> Iterator[tuple[str, Effect]]:
     """Write a job and its changed copies, and yield what each change does."""
-    changed = {BASE: changes.written_again(job)}
+    changed: dict[str, Changed | None] = {BASE: changes.written_again(job)}
     if COMPARED in laws and (slower := changes.slower(job)):
         changed[SLOWER] = slower
         changed[SLOWER_DILATED] = changes.dilated(1000)(slower.job)
@@ -89,9 +90,7 @@ def _broken_by(
         analysis: {law: by_run[_run(law, job)] for law in effects}
         for analysis, by_run in answers.items()
     }
-    return [
-        one for law in effects if law in laws for one in broken(job, law, mine, effects[law])
-    ]
+    return [one for law in effects if law in laws for one in broken(job, law, mine, effects[law])]
 
 
 def _comparison(

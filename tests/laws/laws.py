@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.laws import changes
 from tests.laws.answers import Answer, Answers
 from tests.laws.changes import Change
-from tests.laws.compared import ACCUSES, Difference, differences, verdicts
+from tests.laws.compared import Difference, differences, verdicts
 from tests.laws.effects import Effect, kind_of
 
 EXEMPTIONS = Path(__file__).with_name("exemptions.csv")
@@ -71,7 +71,7 @@ def nobody_else_is_accused(
 ) -> Iterator[tuple[str, Difference]]:
     """No analysis fails, and verdicts name no rank or link that they do not name already."""
     yield from _errors(answers, run)
-    before, after = verdicts(answers, BASE), verdicts(answers, run)
+    before, after = verdicts(answers, BASE, effect), verdicts(answers, run)
     for analysis in before:
         who = {row[0] for row in before[analysis]}
         for row in sorted(after[analysis], key=str):
@@ -96,9 +96,7 @@ def earlier_steps_stay(
     yield from _steps_stay(answers, run, effect, _step_count(answers, run))
 
 
-def all_steps_stay(
-    answers: Answers, run: str, effect: Effect
-) -> Iterator[tuple[str, Difference]]:
+def all_steps_stay(answers: Answers, run: str, effect: Effect) -> Iterator[tuple[str, Difference]]:
     """Nobody else is accused, and what is measured in steps stays."""
     yield from nobody_else_is_accused(answers, run, effect)
     yield from _steps_stay(answers, run, effect, _step_count(answers, BASE))

@@ -56,7 +56,7 @@ def _names(text: str) -> list[str]:
 def _folders() -> Iterator[Path]:
     """Yield the folders with traces, those with the largest files first."""
     files = [path for top in (SHARED, RECORDED) if top.exists() for path in top.rglob("*.*")]
-    sizes = {folder: 0 for folder in sorted({path.parent for path in files})}
+    sizes = dict.fromkeys(sorted({path.parent for path in files}), 0)
     for path in files:
         sizes[path.parent] += path.stat().st_size if path.is_file() else 0
     yield from sorted(sizes, key=lambda folder: -sizes[folder])
