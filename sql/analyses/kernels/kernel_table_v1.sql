@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 -- Columns:
 --   run                         VARCHAR         Run name.
 --   rank                        INTEGER         Rank of the process.
---   short_name                  VARCHAR         Name without template arguments, parameters and return type; several kernels with the same name also show the arguments in which they differ.
+--   short_name                  VARCHAR         Name without template arguments, parameters and return type; several kernels of the run with the same name also show the arguments in which they differ.
 --   name                        VARCHAR         Kernel name.
 --   class                       VARCHAR         computation or communication; memory for copies implemented as kernels.
 --   op_name                     VARCHAR         Innermost operator that encloses the launch, [graph replay] or [no operator]; NULL without by_operator.
@@ -156,7 +156,7 @@ SELECT
     k.fused_operators,
     k.source_method
 FROM summed AS s
-JOIN short AS n ON n.name = s.name
+JOIN short AS n ON n.run = s.run AND n.name = s.name
 JOIN tensor AS t ON t.name = s.name
 LEFT JOIN sources AS k ON k.run = s.run AND k.rank = s.rank AND k.name = s.name
 ORDER BY

@@ -74,7 +74,7 @@ SELECT
     t.step,
     t.parent_id
 FROM chosen AS c
-JOIN tree AS t ON t.tree_id = c.tree_id AND t.position < c.next_position AND t.next_position > c.position
+JOIN tree AS t ON t.run = c.run AND t.rank = c.rank AND t.tree_id = c.tree_id AND t.position < c.next_position AND t.next_position > c.position
 WHERE
     t.position = c.position
     OR (include_ancestors AND t.position < c.position)
