@@ -119,7 +119,7 @@ WITH
         FROM launches AS n
     ),
     lost_launches AS (
-        SELECT n.run, n.rank, n.span, min(n.ts) AS ts, min(n.end_ts) AS first_end, max(n.ts) AS last_ts, min(n.event_id) AS evidence_id, count(*) AS launch_count
+        SELECT n.run, n.rank, n.span, min(n.ts) AS ts, min(n.end_ts) AS first_end, max(n.ts) AS last_ts, arg_min(n.event_id, (n.ts, n.event_id)) AS evidence_id, count(*) AS launch_count
         FROM numbered AS n
         WHERE NOT n.has_ops
         GROUP BY n.run, n.rank, n.span, n.stretch

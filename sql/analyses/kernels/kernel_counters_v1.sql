@@ -149,8 +149,9 @@ WITH
         FROM busy AS b
         GROUP BY b.lane
     ),
+    -- Names of the whole run, so that a kernel has one short name in all ranks and steps.
     kernel_names AS (
-        SELECT DISTINCT t.lane.run AS run, t.lane.name AS name FROM totals AS t
+        SELECT DISTINCT g.run, g.name FROM gpu_ops AS g WHERE lib.is_requested(runs, g.run)
     ),
     short AS (
         SELECT n.* FROM lib.distinct_short_names('kernel_names') AS n

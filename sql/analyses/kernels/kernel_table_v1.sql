@@ -110,8 +110,12 @@ WITH
         LEFT JOIN unowned AS u ON u.run = k.run AND u.rank = k.rank AND u.event_id = k.event_id
         GROUP BY ALL
     ),
+    -- Names of the whole run, so that a kernel has one short name in all ranks and steps.
+    kernel_names AS (
+        SELECT DISTINCT g.run, g.name FROM gpu_ops AS g WHERE lib.is_requested(runs, g.run)
+    ),
     short AS (
-        SELECT n.* FROM lib.distinct_short_names('kernels') AS n
+        SELECT n.* FROM lib.distinct_short_names('kernel_names') AS n
     ),
     tensor AS (
         SELECT t.* FROM lib.tensor_core_names('kernels') AS t

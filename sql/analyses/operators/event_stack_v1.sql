@@ -56,7 +56,7 @@ WITH
             AND CASE WHEN event_ids IS NULL THEN t.table_name = 'gpu_ops' ELSE list_contains(event_ids, t.event_id) END
         QUALIFY
             event_ids IS NOT NULL
-            OR row_number() OVER (PARTITION BY t.run, t.rank ORDER BY t.dur DESC, t.event_id) = 1
+            OR row_number() OVER (PARTITION BY t.run, t.rank ORDER BY t.dur DESC, t.ts, t.event_id) = 1
     )
 SELECT
     c.run,

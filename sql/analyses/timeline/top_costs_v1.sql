@@ -84,8 +84,12 @@ WITH
         FROM names AS n
         QUALIFY num_kernels IS NULL OR row_number() OVER (PARTITION BY n.run ORDER BY n.total DESC, n.name) <= num_kernels
     ),
+    -- Names of the whole run, so that a kernel has one short name in all ranks and steps.
+    kernel_names AS (
+        SELECT DISTINCT g.run, g.name FROM gpu_ops AS g WHERE lib.is_requested(runs, g.run)
+    ),
     short AS (
-        SELECT n.* FROM lib.distinct_short_names('names') AS n
+        SELECT n.* FROM lib.distinct_short_names('kernel_names') AS n
     ),
     costs AS (
         SELECT t.run, t.rank, 'exposed_transfer' AS cost, NULL::VARCHAR AS subject, t.transfer AS ns, NULL::BIGINT AS events FROM times AS t

@@ -209,7 +209,7 @@ WITH
     ),
     _queued AS (
         SELECT
-            n.*, last_value(n.return_ns IGNORE NULLS) OVER (PARTITION BY n.run, n.rank, n.span, n.lane_id ORDER BY n.key_ns, n.event_id) AS earlier_ns
+            n.*, last_value(n.return_ns IGNORE NULLS) OVER (PARTITION BY n.run, n.rank, n.span, n.lane_id ORDER BY n.key_ns, n.start_ns, n.event_id) AS earlier_ns
         FROM _nodes AS n
     ),
     _firsts AS (
@@ -224,7 +224,7 @@ WITH
     )
 SELECT
     n.run, n.rank, n.span,
-    row_number() OVER (PARTITION BY n.run ORDER BY n.key_ns, n.kind DESC, n.end_ns, n.rank, n.event_id) - 1 AS node_id,
+    row_number() OVER (PARTITION BY n.run ORDER BY n.key_ns, n.kind DESC, n.end_ns, n.rank, n.start_ns, n.event_id) - 1 AS node_id,
     n.kind, n.event_id, m.name, n.name_id, n.class,
     CASE WHEN n.earlier_ns IS NOT NULL OR n.return_ns IS NOT NULL OR NOT f.has_launches THEN n.step END AS step, f.stage::INTEGER AS stage, f.replica::INTEGER AS replica, n.lane_id,
     n.start_ns, n.end_ns, n.call_ns, n.return_ns,
