@@ -22,7 +22,7 @@ WITH
         SELECT i.*
         FROM query_table(idle) AS i
         JOIN query_table(launch_lengths) AS l ON l.run = i.run AND l.rank = i.rank
-        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns <= 200 * l.launch_ns * i.gap_count
+        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns <= 200 * l.launch_ns::HUGEINT * i.gap_count
     )
 SELECT
     f.run, f.rank, 'launch_bound' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'high' AS confidence, f.event_id,

@@ -106,7 +106,7 @@ WITH
         JOIN _clocks AS c ON c.run = b.run AND c.rank = b.rank AND c.span = lib.span_of(b.event_id)
     ),
     _scales AS MATERIALIZED (
-        SELECT l.run, l.launch_ns, least(100 * l.launch_ns, greatest(2 * l.launch_ns // 5, coalesce(d.dur // 200, 0))) AS tolerance_ns
+        SELECT l.run, l.launch_ns, least(100 * l.launch_ns::HUGEINT, greatest(2 * l.launch_ns // 5, coalesce(d.dur // 200, 0)))::BIGINT AS tolerance_ns
         FROM (SELECT k.run, quantile_disc(k.launch_ns, 0.5) AS launch_ns FROM lib.launch_lengths(runs, NULL) AS k GROUP BY k.run) AS l
         LEFT JOIN (
             SELECT p.run, quantile_disc(p.dur, 0.5) AS dur FROM _placed AS p WHERE p.class = 'computation' GROUP BY p.run
