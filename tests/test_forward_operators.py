@@ -59,3 +59,41 @@ def test_without_numbers_the_outermost_operators_belong_together(
     ]
     store = ingest_trace(events)
     assert store.sql("SELECT fwd_op_id FROM cpu_ops WHERE name = 'AddmmBackward0'").rows() == [(0,)]
+
+
+def test_without_arrows_the_earliest_and_outermost_operator_is_the_forward_operator(
+    ingest_trace: Callable[..., TraceStore],
+) -> None:
+    """Sequence numbers link to the operator that started first, in any order of events."""
+
+    def numbered(name: str, ts: int, dur: int, thread: int = FORWARD) -> dict[str, Any]:
+        event = op(name, ts, dur, thread, sequence=5)
+        event["args"]["Fwd thread id"] = int(thread == BACKWARD)
+        return event
+
+    events = [
+        numbered("aten::late", 20, 5),
+        numbered("aten::inner", 10, 4),
+        numbered("aten::outer", 10, 8),
+        numbered("AddmmBackward0", 50, 20, BACKWARD),
+    ]
+    store = ingest_trace(events)
+    linked = "SELECT f.name FROM cpu_ops AS b JOIN cpu_ops AS f ON f.event_id = b.fwd_op_id"
+    assert store.sql(linked).rows() == [("aten::outer",)]
+
+
+def test_an_arrow_links_the_outermost_operators_in_any_order_of_events(
+    ingest_trace: Callable[..., TraceStore],
+) -> None:
+    """If several operators start at an arrow, the longest one is the outermost one."""
+    events = [
+        op("aten::addmm", 10, 20, FORWARD),
+        op("aten::linear", 10, 30, FORWARD),
+        arrow("s", 10, FORWARD),
+        op("AddmmBackward0", 50, 20, BACKWARD),
+        op("autograd::engine", 50, 30, BACKWARD),
+        arrow("f", 50, BACKWARD),
+    ]
+    store = ingest_trace(events)
+    linked = "SELECT b.name, f.name FROM cpu_ops AS b JOIN cpu_ops AS f ON f.event_id = b.fwd_op_id"
+    assert store.sql(linked).rows() == [("autograd::engine", "aten::linear")]

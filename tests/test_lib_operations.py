@@ -103,8 +103,8 @@ def shortened(name: str) -> str:
 def short_names(names: list[str], macro: str = "short_names") -> dict[str, str]:
     """Return the short names that the macro computes, by name."""
     con = connection()
-    con.register("validation_names", pa.table({"name": pa.array(names, pa.string())}))
-    rows = con.execute(f"FROM lib.{macro}('validation_names')").fetchall()
+    con.register("validation_names", pa.table({"run": ["r"] * len(names), "name": pa.array(names, pa.string())}))
+    rows = con.execute(f"SELECT name, short_name FROM lib.{macro}('validation_names')").fetchall()
     assert len(rows) == len(set(names))
     return dict(rows)
 
@@ -130,6 +130,21 @@ DISTINCT = {
 def test_kernels_with_one_short_name_show_the_arguments_in_which_they_differ() -> None:
     """Arguments that all kernels of a group share, and groups of one kernel, add nothing."""
     assert short_names(list(DISTINCT), "distinct_short_names") == DISTINCT
+
+
+def test_short_names_of_a_run_depend_on_no_other_run() -> None:
+    """A kernel whose short name is unique in its run shows no arguments, whatever other runs have."""
+    con = connection()
+    one, other = "void gemm<128>(P)", "void gemm<64>(P)"
+    rows = {"run": ["a", "b", "both", "both"], "name": [one, other, one, other]}
+    con.register("names_of_runs", pa.table(rows))
+    found = con.execute("FROM lib.distinct_short_names('names_of_runs')").fetchall()
+    assert set(found) == {
+        ("a", one, "gemm"),
+        ("b", other, "gemm"),
+        ("both", one, "gemm<…128…>"),
+        ("both", other, "gemm<…64…>"),
+    }
 
 
 @settings(max_examples=examples(60), deadline=None)

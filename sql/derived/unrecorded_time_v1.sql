@@ -7,10 +7,10 @@
 --
 -- - before: a launched operation waits only for device work launched earlier, for a host callback, or for another
 --   process. If an operation is queued while no recorded operation runs, unrecorded work is running. An operation
---   counts as queued if its wait exceeds 100 µs and five times the 99th percentile of the rank's other waits. The
---   threshold is needed because the host and device clocks of some recorders differ by milliseconds. If the operation
---   is the first recorded operation on its stream, the stream had been busy since the start of the recording with
---   work launched before the recording. An operation without a launch in the trace was launched before the first
+--   counts as queued if its wait exceeds 20 launches (lib.launch_lengths; about 100 µs) and five times the 99th
+--   percentile of the rank's other waits. The threshold is needed because the host and device clocks of some recorders
+--   differ by milliseconds. If the operation is the first recorded operation on its stream, the stream had been busy
+--   since the start of the recording with work launched before the recording. An operation without a launch in the trace was launched before the first
 --   recorded call if its correlation id is lower than that of every recorded call. If such an operation starts after
 --   the first recorded call, it was queued from that call on; if it starts earlier, its queue time is unknown.
 -- - lost: ten or more consecutive kernel launches outside graph captures have no kernel. The missing kernels ran
@@ -62,6 +62,9 @@ WITH
         JOIN recordings AS r ON r.run = s.run AND r.rank = s.rank AND r.span = s.span
         WHERE s.ts > coalesce(s.ended, r.ts)
     ),
+    launch_lengths AS (
+        FROM lib.launch_lengths(runs, NULL)
+    ),
     usual AS (
         SELECT g.run, g.rank, quantile_cont(g.blocked_ns, 0.99) AS blocked_ns
         FROM gaps AS g
@@ -79,10 +82,11 @@ WITH
     judged_gaps AS (
         SELECT
             g.run, g.rank, g.span, g.end_ts, coalesce(g.queued.id, g.event_id) AS evidence_id, r.ts AS recording_ts, f.ts AS first_call_ts,
-            g.queued.is_first_of_stream AND g.blocked_ns > greatest(100000, 5 * coalesce(u.blocked_ns, 0)) AS is_queued,
+            g.queued.is_first_of_stream AND g.blocked_ns > greatest(20 * l.launch_ns, 5 * coalesce(u.blocked_ns, 0)) AS is_queued,
             g.is_first AND g.launch_id IS NULL AND g.correlation > 0 AND g.correlation < f.correlation AND g.end_ts > f.ts AS is_earlier
         FROM gaps AS g
         JOIN recordings AS r ON r.run = g.run AND r.rank = g.rank AND r.span = g.span
+        JOIN launch_lengths AS l ON l.run = g.run AND l.rank = g.rank
         LEFT JOIN usual AS u ON u.run = g.run AND u.rank = g.rank
         LEFT JOIN first_calls AS f ON f.run = g.run AND f.rank = g.rank AND f.span = g.span
     ),
@@ -119,7 +123,7 @@ WITH
         FROM launches AS n
     ),
     lost_launches AS (
-        SELECT n.run, n.rank, n.span, min(n.ts) AS ts, min(n.end_ts) AS first_end, max(n.ts) AS last_ts, min(n.event_id) AS evidence_id, count(*) AS launch_count
+        SELECT n.run, n.rank, n.span, min(n.ts) AS ts, min(n.end_ts) AS first_end, max(n.ts) AS last_ts, arg_min(n.event_id, (n.ts, n.event_id)) AS evidence_id, count(*) AS launch_count
         FROM numbered AS n
         WHERE NOT n.has_ops
         GROUP BY n.run, n.rank, n.span, n.stretch

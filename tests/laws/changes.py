@@ -11,11 +11,12 @@ from typing import Any
 
 from tests.laws.effects import Effect
 from tests.laws.jobs import Event, Job, Trace
-from tests.laws.times import NS_PER_US, base_us, first_us, move, number, put, timed
+from tests.laws.times import NS_PER_US, base_us, first_us, last_us, move, number, put, timed
 
 MINUTE_NS = 60_000_000_000
 HOUR_US = 3_600_000_000
 LONG_COLLECTIVE_US = 500
+LONGEST_US = 20 * 24 * HOUR_US
 JITTER_US = 25
 EPOCH_US = 1_700_000_000_000_000
 """A start of events as traces without a base time state it: microseconds since 1970."""
@@ -46,10 +47,15 @@ def written_again(job: Job) -> Changed:
 
 
 def dilated(scale: int) -> Change:
-    """Return the change that multiplies all times after the job's first event."""
+    """Return the change that multiplies all times after the job's first event.
 
-    def change(job: Job) -> Changed:
+    Jobs that would last longer than 20 days stay: the ingest refuses events longer than 34 days.
+    """
+
+    def change(job: Job) -> Changed | None:
         changed, first = job.copy(), first_us(job)
+        if scale * (last_us(job) - first) > LONGEST_US:
+            return None
         move(changed, lambda at: first + scale * (at - first))
         for trace in changed.ranks.values():
             for event in trace["traceEvents"]:

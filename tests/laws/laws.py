@@ -62,8 +62,36 @@ class Law:
 def all_follow(answers: Answers, run: str, effect: Effect) -> Iterator[tuple[str, Difference]]:
     """Every answer follows."""
     for analysis, by_run in answers.items():
-        for difference in differences(by_run[BASE], by_run[run], effect):
+        compared = _without_exempt_rules(run, analysis, (by_run[BASE], by_run[run]))
+        for difference in differences(*compared, effect):
             yield analysis, difference
+
+
+OVER_RULES = frozenset({"position", "combined_ceiling_ns", "combined_ceiling_pct"})
+"""Columns of advice that depend on all rules of a run."""
+
+
+def _without_exempt_rules(
+    law: str, analysis: str, answers: tuple[Answer, Answer]
+) -> tuple[Answer, Answer]:
+    """Drop the rows of exempt rules from both answers and, if there are any, what depends on them."""
+    exempt = {e.rule for e in exemptions() if e.rule and e.covers(law, analysis, e.column)}
+    if not exempt or any(answer.error for answer in answers):
+        return answers
+    if not any(exempt & set(answer.column("rule")) for answer in answers):
+        return answers
+    left, right = (_without(answer, exempt | {"largest_loss"}) for answer in answers)
+    return left, right
+
+
+def _without(answer: Answer, rules: set[str]) -> Answer:
+    kept = [at for at, column in enumerate(answer.columns) if column.name not in OVER_RULES]
+    rows = [
+        tuple(row[at] for at in kept)
+        for row, rule in zip(answer.rows, answer.column("rule"), strict=True)
+        if rule not in rules
+    ]
+    return Answer(tuple(answer.columns[at] for at in kept), rows)
 
 
 def nobody_else_is_accused(
@@ -166,12 +194,20 @@ LAWS: Mapping[str, Law] = {
 
 @dataclass(frozen=True)
 class Exemption:
-    """An answer that rightly does not follow: a line of exemptions.csv."""
+    """An answer that rightly does not follow: a line of exemptions.csv.
+
+    The column ``rule=<name>`` stands for all columns in rows of a rule of advice.
+    """
 
     law: str
     analysis: str
     column: str
     reason: str
+
+    @property
+    def rule(self) -> str:
+        """Name of the exempt rule; empty if the exemption is about a column."""
+        return self.column.removeprefix("rule=") if self.column.startswith("rule=") else ""
 
     def covers(self, law: str, analysis: str, column: str) -> bool:
         """Return whether a difference is exempt."""

@@ -44,6 +44,15 @@ def first_us(job: Job) -> Decimal:
     )
 
 
+def last_us(job: Job) -> Decimal:
+    """Return the last end of an event on the clock of all ranks [µs]."""
+    return max(
+        base_us(trace) + start + (dur or 0)
+        for trace in job.ranks.values()
+        for _, start, dur in timed(trace)
+    )
+
+
 def move(job: Job, moved: Callable[[Decimal], Decimal]) -> None:
     """Move both ends of every event by a function of time on the clock of all ranks [µs]."""
     with localcontext(prec=_DIGITS):

@@ -64,12 +64,12 @@ def test_views_show_what_is_computed(
 
 
 def test_all_but_a_few_can_be_kept() -> None:
-    """Only analyses that combine runs, or number rows across runs, cannot be materialized."""
+    """Only analyses that combine runs cannot be materialized."""
     library = load_library()
     left = {about.base_name for about in library.newest()} - set(ALL)
     of_several_runs = {
         *("trace_diff", "comparison", "comparability", "kpi_trends", "jobs"),
         *("serving_comparison", "predictions", "snapshot_diff"),
     }
-    assert left == of_several_runs | {"call_stack", "call_stack_threads"}
+    assert left == of_several_runs
     assert left >= OF_NO_RUN

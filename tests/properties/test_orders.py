@@ -20,7 +20,7 @@ __all__ = ["job"]
 
 ORDERS = {
     "aten_op_kernels_and_delay": "run rank -call_count -device_sum_ns operator_name",
-    "call_stack_threads": "tree_id thread_id",
+    "call_stack_threads": "run rank tree_id thread_id",
     "collective_waits": "run collective_id rank",
     "collectives": "run collective_id rank",
     "cuda_kernel_launch_stats": "run rank",

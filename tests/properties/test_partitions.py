@@ -92,7 +92,6 @@ def test_there_are_some() -> None:
     assert {"idle_causes", "modules", "operator_table"} <= set(APART)
     whole = {name: unsplit_reason(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {
-        **dict.fromkeys(("call_stack", "call_stack_threads"), whole["call_stack"]),
         "jobs": "the table runs contains tags, which can change",
         "kpi_trends": "a run is compared with earlier runs",
         **dict.fromkeys(
@@ -103,7 +102,6 @@ def test_there_are_some() -> None:
             "its rows combine several runs",
         ),
     }
-    assert whole["call_stack"] == "trees and threads are numbered across all runs"
 
 
 def test_an_unknown_run_does_not_list_thousands_of_others() -> None:

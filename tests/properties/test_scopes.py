@@ -41,9 +41,6 @@ WITHOUT_ROWS = {
 OF_OTHER_FILES = ("cluster_", "snapshot_", "execution_trace_", "hang", "dump_")
 """Name prefixes of the analyses that need files which these jobs do not have."""
 
-NUMBERED = ("tree_id", "thread_id", "short_name")
-"""Columns that are numbered, or kept distinct, across all runs and ranks of an answer."""
-
 OPTIONS: dict[str, dict[str, Any]] = {name: options for name, options, _ in CASES.values()}
 
 SEED = 1
@@ -60,9 +57,8 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 def rows(store: TraceStore, name: str, **scope: Any) -> list[dict[str, Any]]:
-    """Return the rows of an answer without the numbered columns."""
-    found = store.run(name, **options_of(name), **scope).arrow().to_pylist()
-    return [{key: row[key] for key in row if key not in NUMBERED} for row in found]
+    """Return the rows of an answer."""
+    return store.run(name, **options_of(name), **scope).arrow().to_pylist()
 
 
 def check_isolation(

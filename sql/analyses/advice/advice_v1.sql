@@ -61,6 +61,9 @@ WITH
     idle AS MATERIALIZED (
         FROM lib.caused_idle(runs, ranks, 'parts', 'operator')
     ),
+    launch_lengths AS MATERIALIZED (
+        FROM lib.launch_lengths(runs, ranks)
+    ),
     host AS MATERIALIZED (
         FROM lib._advice_host(runs, ranks, steps, include_last_profiler_step, 'parts', 'spans')
     ),
@@ -149,9 +152,9 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_synchronization('spans', 'idle')
         UNION ALL BY NAME
-        FROM lib._advice_launch_bound('spans', 'idle')
+        FROM lib._advice_launch_bound('spans', 'idle', 'launch_lengths')
         UNION ALL BY NAME
-        FROM lib._advice_host_work('spans', 'idle')
+        FROM lib._advice_host_work('spans', 'idle', 'launch_lengths')
         UNION ALL BY NAME
         FROM lib._advice_queued_gaps('spans', 'idle')
         UNION ALL BY NAME

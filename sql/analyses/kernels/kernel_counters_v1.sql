@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO kernel_counters_v1(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   device        BIGINT          Device of the kernel and of the samples.
---   short_name    VARCHAR         Name without template arguments, parameters and return type; several kernels with the same name also show the arguments in which they differ.
+--   short_name    VARCHAR         Name without template arguments, parameters and return type; several kernels of the run with the same name also show the arguments in which they differ.
 --   name          VARCHAR         Kernel name.
 --   event_id      BIGINT          event_id of the kernel in gpu_ops; NULL without by_launch.
 --   counter       VARCHAR         Name of the counter.
@@ -149,8 +149,9 @@ WITH
         FROM busy AS b
         GROUP BY b.lane
     ),
+    -- Names of the whole run, so that a kernel has one short name in all ranks and steps.
     kernel_names AS (
-        SELECT DISTINCT t.lane.name AS name FROM totals AS t
+        SELECT DISTINCT g.run, g.name FROM gpu_ops AS g WHERE lib.is_requested(runs, g.run)
     ),
     short AS (
         SELECT n.* FROM lib.distinct_short_names('kernel_names') AS n
@@ -171,6 +172,6 @@ SELECT
     100 * (m.sampled_ns / m.sample_ns) AS running_pct
 FROM totals AS t
 JOIN known AS k ON k.run = t.lane.run AND k.rank = t.lane.rank AND k.device = t.lane.device
-JOIN short AS h ON h.name = t.lane.name
+JOIN short AS h ON h.run = t.lane.run AND h.name = t.lane.name
 LEFT JOIN measured AS m ON m.lane = t.lane AND m.counter = k.counter
 ORDER BY k.run, k.rank, k.device, t.busy_ns DESC, t.lane.name, t.lane.event_id, k.counter

@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 -- Columns:
 --   run                         VARCHAR         Run name.
 --   rank                        INTEGER         Rank of the process.
---   short_name                  VARCHAR         Name without template arguments, parameters and return type; several kernels with the same name also show the arguments in which they differ.
+--   short_name                  VARCHAR         Name without template arguments, parameters and return type; several kernels of the run with the same name also show the arguments in which they differ.
 --   name                        VARCHAR         Kernel name.
 --   class                       VARCHAR         computation or communication; memory for copies implemented as kernels.
 --   op_name                     VARCHAR         Innermost operator that encloses the launch, [graph replay] or [no operator]; NULL without by_operator.
@@ -110,8 +110,12 @@ WITH
         LEFT JOIN unowned AS u ON u.run = k.run AND u.rank = k.rank AND u.event_id = k.event_id
         GROUP BY ALL
     ),
+    -- Names of the whole run, so that a kernel has one short name in all ranks and steps.
+    kernel_names AS (
+        SELECT DISTINCT g.run, g.name FROM gpu_ops AS g WHERE lib.is_requested(runs, g.run)
+    ),
     short AS (
-        SELECT n.* FROM lib.distinct_short_names('kernels') AS n
+        SELECT n.* FROM lib.distinct_short_names('kernel_names') AS n
     ),
     tensor AS (
         SELECT t.* FROM lib.tensor_core_names('kernels') AS t
@@ -156,7 +160,7 @@ SELECT
     k.fused_operators,
     k.source_method
 FROM summed AS s
-JOIN short AS n ON n.name = s.name
+JOIN short AS n ON n.run = s.run AND n.name = s.name
 JOIN tensor AS t ON t.name = s.name
 LEFT JOIN sources AS k ON k.run = s.run AND k.rank = s.rank AND k.name = s.name
 ORDER BY

@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   bytes          BIGINT [bytes]  Bytes in use; negative only for lost.
 --   peak_pct       DOUBLE [%]      bytes as a share of the peak.
 --   oldest_ns      BIGINT [ns]     Age of the oldest block at the peak; NULL if its allocation is not in the trace.
---   event_id       BIGINT          event_id of the largest block's allocation, or of its free if the allocation is not in the trace; NULL without blocks.
+--   event_id       BIGINT          event_id of the largest block's allocation (the first one if several are equal), or of its free if the allocation is not in the trace; NULL without blocks.
 --   peak_ts        BIGINT [ns]     Time of the peak, relative to the run's first event.
 WITH
     peaks AS MATERIALIZED (
@@ -87,7 +87,7 @@ WITH
             v.run, v.rank, v.device_type, v.device, CASE v.state WHEN 'freed' THEN 'freed later' ELSE v.state END AS state,
             d.category, d.operator_name, d.module, d.frame, count(*) AS block_count, sum(v.bytes)::BIGINT AS bytes,
             max(v.peak_ts - v.allocated_ts) AS oldest_ns,
-            arg_max(coalesce(v.allocation_id, v.free_id), (v.bytes, -coalesce(v.allocation_id, v.free_id))) AS event_id
+            arg_max(coalesce(v.allocation_id, v.free_id), (v.bytes, -coalesce(v.allocated_ts, v.freed_ts), -v.position, -coalesce(v.allocation_id, v.free_id))) AS event_id
         FROM live AS v
         LEFT JOIN described AS d ON d.run = v.run AND d.rank = v.rank AND d.allocation_id = v.allocation_id
         GROUP BY ALL

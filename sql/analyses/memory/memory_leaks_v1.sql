@@ -56,7 +56,8 @@ WITH
     by_step AS (
         SELECT
             h.run, h.rank, h.device_type, h.device, d.operator_name, d.module, d.frame, d.category, h.step, j.step IS NOT NULL AS is_judged,
-            count(*) AS live_count, sum(h.bytes)::BIGINT AS live_bytes, min(h.allocation_id) AS event_id
+            count(*) AS live_count, sum(h.bytes)::BIGINT AS live_bytes,
+            min({'ts': h.allocated_ts, 'position': h.position, 'event_id': h.allocation_id}) AS first_block
         FROM held AS h
         JOIN described AS d ON d.run = h.run AND d.rank = h.rank AND d.allocation_id = h.allocation_id
         LEFT JOIN judged AS j ON j.run = h.run AND j.rank = h.rank AND j.step = h.step
@@ -68,7 +69,7 @@ WITH
             count_if(b.is_judged)::BIGINT AS leaving_count,
             min(b.live_bytes) FILTER (b.is_judged) AS least_bytes,
             sum(b.live_count)::BIGINT AS live_count, sum(b.live_bytes)::BIGINT AS live_bytes,
-            min(b.step) AS first_step, min(b.event_id) AS event_id
+            min(b.step) AS first_step, min(b.first_block).event_id AS event_id
         FROM by_step AS b
         GROUP BY ALL
     ),

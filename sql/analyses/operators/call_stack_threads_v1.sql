@@ -10,7 +10,6 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.mapping
--- Materialized: never; trees and threads are numbered across all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_threads_v1(
     -- Runs to include; NULL means every run.
@@ -27,8 +26,8 @@ CREATE OR REPLACE MACRO call_stack_threads_v1(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   tree_id          BIGINT          Number of the tree in the result: a thread, or a main thread with its backward threads.
---   thread_id        BIGINT          Thread number in the result.
+--   tree_id          BIGINT [1]      Number of the tree within the rank, from 1: a thread, or a main thread with its backward threads.
+--   thread_id        BIGINT [1]      Number of the thread within the rank, from 1.
 --   pid              BIGINT          Process id; NULL if the trace has a string instead of a number.
 --   tid              BIGINT          Thread id; NULL if the trace has a string instead of a number.
 --   label            VARCHAR         Role of the thread: main, backward or other.
@@ -61,7 +60,7 @@ WITH
         GROUP BY ALL
     ),
     device AS (
-        SELECT t.tree_id, t.thread_id, count(*) AS kernel_count
+        SELECT t.run, t.rank, t.tree_id, t.thread_id, count(*) AS kernel_count
         FROM tree AS t
         WHERE t.table_name = 'gpu_ops'
         GROUP BY ALL
@@ -70,5 +69,5 @@ SELECT
     h.*,
     coalesce(d.kernel_count, 0) AS kernel_count
 FROM host AS h
-LEFT JOIN device AS d ON d.tree_id = h.tree_id AND d.thread_id = h.thread_id
-ORDER BY h.tree_id, h.thread_id
+LEFT JOIN device AS d ON d.run = h.run AND d.rank = h.rank AND d.tree_id = h.tree_id AND d.thread_id = h.thread_id
+ORDER BY h.run, h.rank, h.tree_id, h.thread_id

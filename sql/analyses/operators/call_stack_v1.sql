@@ -11,7 +11,6 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph: parent, depth, height, num_kernels, kernel_dur_sum, kernel_span
--- Materialized: never; trees and threads are numbered across all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_v1(
     -- Runs to include; NULL means every run.
@@ -28,7 +27,7 @@ CREATE OR REPLACE MACRO call_stack_v1(
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   tree_id             BIGINT          Number of the tree in the result: a thread, or a main thread with its backward threads.
+--   tree_id             BIGINT [1]      Number of the tree within the rank, from 1: a thread, or a main thread with its backward threads.
 --   event_id            BIGINT          Position of the event in traceEvents.
 --   table_name          VARCHAR         Table with the event's other columns.
 --   name                VARCHAR         Name of the event.
@@ -61,7 +60,7 @@ WITH
             min(CASE WHEN t.on_gpu THEN t.ts END) OVER subtree AS first_kernel_ts,
             max(CASE WHEN t.on_gpu THEN t.ts + t.dur END) OVER subtree AS last_kernel_end_ts
         FROM tree AS t
-        WINDOW subtree AS (PARTITION BY t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
+        WINDOW subtree AS (PARTITION BY t.run, t.rank, t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
     )
 SELECT
     b.run,

@@ -56,7 +56,7 @@ WITH
             AND CASE WHEN event_ids IS NULL THEN t.table_name = 'gpu_ops' ELSE list_contains(event_ids, t.event_id) END
         QUALIFY
             event_ids IS NOT NULL
-            OR row_number() OVER (PARTITION BY t.run, t.rank ORDER BY t.dur DESC, t.event_id) = 1
+            OR row_number() OVER (PARTITION BY t.run, t.rank ORDER BY t.dur DESC, t.ts, t.event_id) = 1
     )
 SELECT
     c.run,
@@ -74,7 +74,7 @@ SELECT
     t.step,
     t.parent_id
 FROM chosen AS c
-JOIN tree AS t ON t.tree_id = c.tree_id AND t.position < c.next_position AND t.next_position > c.position
+JOIN tree AS t ON t.run = c.run AND t.rank = c.rank AND t.tree_id = c.tree_id AND t.position < c.next_position AND t.next_position > c.position
 WHERE
     t.position = c.position
     OR (include_ancestors AND t.position < c.position)

@@ -44,11 +44,11 @@ CREATE OR REPLACE MACRO operator_unique_args_v1(
 --   min_call_ns       BIGINT [ns]     Shortest device time of a launching call.
 --   max_call_ns       BIGINT [ns]     Longest device time of a launching call.
 --   kernels           VARCHAR         Kernels as JSON with name, count and sum_ns, longest total first.
---   example_event_id  BIGINT          event_id of the call with the longest device time or, if no call has device time, the longest host time.
+--   example_event_id  BIGINT          event_id of the call with the longest device time or, if no call has device time, the longest host time; the first one if several are equal.
 WITH
     calls AS (
         SELECT
-            c.run, c.rank, c.event_id, c.name, c.input_dims AS input_shapes, c.input_types, c.input_strides, c.concrete_inputs, c.dur,
+            c.run, c.rank, c.event_id, c.name, c.input_dims AS input_shapes, c.input_types, c.input_strides, c.concrete_inputs, c.ts, c.dur,
             hash(c.name, c.input_dims, c.input_types, c.input_strides, c.concrete_inputs) AS arguments
         FROM cpu_ops AS c
         WHERE
@@ -87,7 +87,7 @@ WITH
             lib.exact_std(c.device_ns) AS std_call_ns,
             min(c.device_ns) AS min_call_ns,
             max(c.device_ns) AS max_call_ns,
-            arg_min(c.event_id, (-coalesce(c.device_ns, 0), -c.dur, c.event_id)) AS example_event_id
+            arg_min(c.event_id, (-coalesce(c.device_ns, 0), -c.dur, c.ts, c.event_id)) AS example_event_id
         FROM costed AS c
         GROUP BY c.run, c.rank, c.arguments, c.name, c.input_shapes, c.input_types, c.input_strides, c.concrete_inputs
     ),

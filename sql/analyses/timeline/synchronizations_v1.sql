@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   idle_during_ns  BIGINT [ns]     Part of host_ns in which the device has no work.
 --   idle_after_ns   BIGINT [ns]     Device idle time caused by the calls, from when the queue drains until new work starts, excluding data loading; for each call, at most its duration.
 --   longest_ns      BIGINT [ns]     Longest idle_after_ns of one call.
---   event_id        BIGINT          event_id of the call with longest_ns, or of the longest call if none caused idle time.
+--   event_id        BIGINT          event_id of the call with longest_ns, or of the longest call if none caused idle time; the first one if several are equal.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Explanation and recommended next step.
 WITH
@@ -93,7 +93,7 @@ WITH
     ),
     placed AS (
         SELECT
-            t.run, t.rank, t.event_id, t.name AS call, t.end_ts - t.ts AS dur, t.busy, t.copied,
+            t.run, t.rank, t.event_id, t.name AS call, t.ts, t.end_ts - t.ts AS dur, t.busy, t.copied,
             coalesce(least(d.idle, (t.end_ts - t.ts)::HUGEINT * d.step_count)::BIGINT, 0) AS idle,
             CASE
                 WHEN t.is_copy THEN 'copy'
@@ -121,7 +121,7 @@ WITH
             sum(p.copied)::BIGINT AS copied,
             sum(p.idle)::BIGINT AS idle,
             max(p.idle) AS longest,
-            arg_max(p.event_id, (p.idle, p.dur, -p.event_id)) AS event_id
+            arg_max(p.event_id, (p.idle, p.dur, -p.ts, -p.event_id)) AS event_id
         FROM placed AS p
         GROUP BY ALL
     ),

@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO timeline_v1(
 --   end_ns    BIGINT [ns]     End of the last event in the row.
 --   sum_ns    BIGINT [ns]     Total duration of the events; less than the row's length if there are gaps.
 --   name      VARCHAR         Name of the longest event; for idle time, the host activity.
---   event_id  BIGINT          event_id of the longest event; NULL if unknown.
+--   event_id  BIGINT          event_id of the longest event, the first one if several are equal; for idle time, of the longest activity; NULL if unknown.
 --   step      BIGINT          Profiler step of the longest event; NULL outside steps.
 --   op_count  BIGINT [count]  Number of events in the row.
 WITH
@@ -121,7 +121,7 @@ WITH
     bars AS (
         SELECT
             p.run, p.rank, p.lane, p.lane_id, p.part, min(p.start_ns) AS start_ns, max(p.start_ns + p.dur) AS end_ns, sum(p.dur)::BIGINT AS sum_ns,
-            arg_max({'name': p.name, 'event_id': p.event_id, 'step': p.step}, (p.dur, -p.event_id)) AS longest,
+            arg_max({'name': p.name, 'event_id': p.event_id, 'step': p.step}, (p.dur, -p.start_ns, -p.event_id)) AS longest,
             count(*) AS op_count
         FROM placed AS p
         GROUP BY p.run, p.rank, p.lane, p.lane_id, p.part, p.span, p.bucket
@@ -133,7 +133,7 @@ WITH
         WHERE 8::HUGEINT * i.dur >= z.width
     ),
     reasons AS (
-        SELECT w.part, w.cause, coalesce(w.name, w.call, w.cause) AS name, min(w.event_id) AS event_id, sum(w.dur) AS ns
+        SELECT w.part, w.cause, coalesce(w.name, w.call, w.cause) AS name, arg_max(w.event_id, (w.dur, -w.before_ns)) AS event_id, sum(w.dur) AS ns
         FROM lib.idle_reasons(runs, ranks, 'gaps', 'operator') AS w
         GROUP BY w.part, w.cause, coalesce(w.name, w.call, w.cause)
     ),

@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   position        BIGINT [1]      Position by cost in the run; 1 is the highest.
 --   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
---   short_name      VARCHAR         Name without template arguments, parameters and return type; several kernels of the result with the same name also show the arguments in which they differ.
+--   short_name      VARCHAR         Name without template arguments, parameters and return type; several kernels of the run with the same name also show the arguments in which they differ.
 --   cost_ns         BIGINT [ns]     Cost on all ranks.
 --   cost_pct        DOUBLE [%]      cost_ns as a share of the run's recorded step time; for the cost unrecorded, of all step time.
 --   event_count     BIGINT [count]  Number of gaps, or of launches of the kernel; NULL for other costs.
@@ -84,8 +84,12 @@ WITH
         FROM names AS n
         QUALIFY num_kernels IS NULL OR row_number() OVER (PARTITION BY n.run ORDER BY n.total DESC, n.name) <= num_kernels
     ),
+    -- Names of the whole run, so that a kernel has one short name in all ranks and steps.
+    kernel_names AS (
+        SELECT DISTINCT g.run, g.name FROM gpu_ops AS g WHERE lib.is_requested(runs, g.run)
+    ),
     short AS (
-        SELECT n.* FROM lib.distinct_short_names('names') AS n
+        SELECT n.* FROM lib.distinct_short_names('kernel_names') AS n
     ),
     costs AS (
         SELECT t.run, t.rank, 'exposed_transfer' AS cost, NULL::VARCHAR AS subject, t.transfer AS ns, NULL::BIGINT AS events FROM times AS t
@@ -181,6 +185,6 @@ SELECT
     END AS next_analysis
 FROM described AS t
 JOIN run_spans AS s ON s.run = t.run
-LEFT JOIN short AS n ON n.name = t.subject
+LEFT JOIN short AS n ON n.run = t.run AND n.name = t.subject
 LEFT JOIN messages AS m ON m.code = t.message.code
 ORDER BY t.run, position

@@ -56,7 +56,7 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   out_split_sizes             VARCHAR         Split sizes of the output as JSON.
 WITH
     linked AS (
-        SELECT g.run, g.rank, g.span, g.correlation, min(g.event_id) AS event_id
+        SELECT g.run, g.rank, g.span, g.correlation, arg_min(g.event_id, (g.ts, g.event_id)) AS event_id
         FROM gpu_ops AS g
         WHERE lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY g.run, g.rank, g.span, g.correlation

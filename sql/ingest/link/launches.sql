@@ -64,7 +64,7 @@ WITH
         LEFT JOIN launches AS l ON l.correlation = g.correlation AND l.part = part_of(g.event_id)
         WHERE l.correlation IS NULL AND g.external_id > 0
     )
-SELECT w.part, c.external_id, min(c.event_id) AS op_id
+SELECT w.part, c.external_id, arg_min(c.event_id, (c.ts, -c.dur, c.event_id)) AS op_id
 FROM staged_cpu_ops AS c
 JOIN wanted AS w ON w.external_id = c.external_id AND w.part = part_of(c.event_id)
 GROUP BY w.part, c.external_id;

@@ -56,7 +56,7 @@ WITH
         WHERE o.event_id = p.event_id
     ),
     _counts AS (
-        SELECT b.run, b.rank, count(*) AS event_count, min(b.event_id) AS event_id
+        SELECT b.run, b.rank, count(*) AS event_count, arg_min(b.event_id, (b.ts, b.event_id)) AS event_id
         FROM _biased AS b
         GROUP BY b.run, b.rank
     ),

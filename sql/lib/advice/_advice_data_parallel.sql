@@ -14,14 +14,14 @@ CREATE OR REPLACE MACRO lib._advice_data_parallel(
 -- Columns: those of _advice_data_loading.
 WITH
     _called AS (
-        SELECT a.run, a.rank, a.event_id FROM annotations AS a WHERE a.name = 'DataParallel.forward'
+        SELECT a.run, a.rank, a.event_id, a.ts FROM annotations AS a WHERE a.name = 'DataParallel.forward'
         UNION ALL
-        SELECT c.run, c.rank, c.event_id FROM cpu_ops AS c WHERE c.name = 'DataParallel.forward'
+        SELECT c.run, c.rank, c.event_id, c.ts FROM cpu_ops AS c WHERE c.name = 'DataParallel.forward'
         UNION ALL
-        SELECT p.run, p.rank, p.event_id FROM python_calls AS p WHERE regexp_matches(p.name, 'parallel/data_parallel\.py\(\d+\): forward$')
+        SELECT p.run, p.rank, p.event_id, p.ts FROM python_calls AS p WHERE regexp_matches(p.name, 'parallel/data_parallel\.py\(\d+\): forward$')
     ),
     _found AS (
-        SELECT c.run, c.rank, count(*) AS event_count, min(c.event_id) AS event_id
+        SELECT c.run, c.rank, count(*) AS event_count, arg_min(c.event_id, (c.ts, c.event_id)) AS event_id
         FROM _called AS c
         WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         GROUP BY c.run, c.rank

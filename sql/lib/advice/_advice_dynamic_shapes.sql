@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib._advice_dynamic_shapes(
 -- Columns: those of _advice_data_loading.
 WITH
     _calls AS (
-        SELECT c.run, c.rank, c.step, c.name, c.input_dims, count(*) AS call_count, min(c.event_id) AS event_id
+        SELECT c.run, c.rank, c.step, c.name, c.input_dims, count(*) AS call_count, arg_min(c.event_id, (c.ts, c.event_id)) AS event_id
         FROM cpu_ops AS c
         WHERE
             c.step IS NOT NULL AND c.input_dims IS NOT NULL

@@ -42,7 +42,7 @@ WITH
     ),
     _spent AS MATERIALIZED (
         SELECT
-            {'run': h.run, 'rank': h.rank, 'kind': h.kind} AS lane, h.subject, h.event_count, h.device_ns, h.event_id, h.dur AS whole_ns,
+            {'run': h.run, 'rank': h.rank, 'kind': h.kind} AS lane, h.subject, h.event_count, h.device_ns, h.event_id, h.ts AS whole_ts, h.dur AS whole_ns,
             greatest(h.ts, w.ts) AS ts, least(h.ts + h.dur, w.end_ts) - greatest(h.ts, w.ts) AS dur
         FROM lib.host_costs(runs, ranks) AS h
         JOIN _windows AS w ON w.run = h.run AND w.rank = h.rank AND h.ts < w.end_ts AND h.ts + h.dur > w.ts
@@ -59,12 +59,12 @@ WITH
     ),
     -- Steps may overlap, so an event may be in several steps, but is counted once.
     _events AS (
-        SELECT s.lane, s.event_id, any_value(s.event_count) AS event_count, any_value(s.device_ns) AS device_ns, any_value(s.whole_ns) AS whole_ns
+        SELECT s.lane, s.event_id, any_value(s.event_count) AS event_count, any_value(s.device_ns) AS device_ns, min(s.whole_ts) AS whole_ts, any_value(s.whole_ns) AS whole_ns
         FROM _spent AS s
         GROUP BY s.lane, s.event_id
     ),
     _counts AS (
-        SELECT e.lane, sum(e.event_count)::BIGINT AS event_count, sum(e.device_ns)::BIGINT AS device_ns, arg_max(e.event_id, (e.whole_ns, -e.event_id)) AS event_id
+        SELECT e.lane, sum(e.event_count)::BIGINT AS event_count, sum(e.device_ns)::BIGINT AS device_ns, arg_max(e.event_id, (e.whole_ns, -e.whole_ts, -e.event_id)) AS event_id
         FROM _events AS e
         GROUP BY e.lane
     ),

@@ -1,7 +1,7 @@
 -- Advice: host work between launches leaves the GPU idle for at least 5 % of step time.
 --
--- Gaps are grouped by the operator or function on the host; a group counts if its gaps are longer than 1 ms on
--- average. If the host causes idle time of at least 10 % of step time in total, the threshold is 3 %, so that several
+-- Gaps are grouped by the operator or function on the host; a group counts if its gaps are longer than 200
+-- launches on average, about 1 ms (lib.launch_lengths). If the host causes idle time of at least 10 % of step time in total, the threshold is 3 %, so that several
 -- causes below 5 % each are still reported.
 --
 -- Status: experimental
@@ -10,14 +10,17 @@ CREATE OR REPLACE MACRO lib._advice_host_work(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Name of a relation with the columns of lib.caused_idle.
-    idle
+    idle,
+    -- Name of a relation with the columns of lib.launch_lengths.
+    launch_lengths
 ) AS TABLE
 -- Columns: those of _advice_data_loading.
 WITH
     _chosen AS (
         SELECT i.*
         FROM query_table(idle) AS i
-        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns > 1000000 * i.gap_count
+        JOIN query_table(launch_lengths) AS l ON l.run = i.run AND l.rank = i.rank
+        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns > 200 * l.launch_ns::HUGEINT * i.gap_count
     )
 SELECT
     f.run, f.rank, 'host_work' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,

@@ -31,7 +31,7 @@ SELECT
     sum(g.dur)::BIGINT AS total_ns,
     count_if(g.dur < 10000)::BIGINT AS small_count,
     coalesce(sum(g.dur) FILTER (g.dur < 10000), 0)::BIGINT AS small_ns,
-    arg_max(g.event_id, (g.dur, -g.event_id)) AS event_id,
+    arg_max(g.event_id, (g.dur, -g.ts, -g.event_id)) AS event_id,
     CASE
         WHEN g.class <> 'computation' THEN NULL
         WHEN regexp_matches(c.name, '(b|baddb)mm$|matmul$|einsum$') THEN 'product'

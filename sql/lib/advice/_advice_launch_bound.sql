@@ -1,8 +1,8 @@
 -- Advice: the GPU is idle for at least 10 % of step time because the host launches kernels more slowly than the GPU
 -- runs them.
 --
--- Gaps are grouped by the operator or function on the host; a group counts if its gaps are at most 1 ms long on
--- average. Longer gaps are not caused by launching and belong to host_work. If no host event is open during a gap,
+-- Gaps are grouped by the operator or function on the host; a group counts if its gaps are at most as long as
+-- 200 launches on average, about 1 ms (lib.launch_lengths). Longer gaps are not caused by launching and belong to host_work. If no host event is open during a gap,
 -- unrecorded Python code is running. If the host causes idle time of at least 10 % of step time in total, the
 -- threshold is 3 %, so that several causes below 10 % each are still reported.
 --
@@ -12,14 +12,17 @@ CREATE OR REPLACE MACRO lib._advice_launch_bound(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Name of a relation with the columns of lib.caused_idle.
-    idle
+    idle,
+    -- Name of a relation with the columns of lib.launch_lengths.
+    launch_lengths
 ) AS TABLE
 -- Columns: those of _advice_data_loading.
 WITH
     _chosen AS (
         SELECT i.*
         FROM query_table(idle) AS i
-        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns <= 1000000 * i.gap_count
+        JOIN query_table(launch_lengths) AS l ON l.run = i.run AND l.rank = i.rank
+        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns <= 200 * l.launch_ns::HUGEINT * i.gap_count
     )
 SELECT
     f.run, f.rank, 'launch_bound' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'high' AS confidence, f.event_id,

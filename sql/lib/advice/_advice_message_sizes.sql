@@ -33,7 +33,7 @@ WITH
     ),
     _sized AS (
         SELECT
-            c.run, c.rank, c.event_id, c.collective, c.dur, c.wait_ns, l.peak,
+            c.run, c.rank, c.event_id, c.collective, c.ts, c.dur, c.wait_ns, l.peak,
             lib.message_bytes(c.collective, c.elem_type, c.in_elems, c.out_elems) AS message_size,
             lib.busbw_factor(c.collective, c.group_size) AS factor
         FROM lib.scoped_collectives(runs, ranks, steps, include_last_profiler_step) AS c
@@ -55,7 +55,7 @@ SELECT
     sum(e.excess)::BIGINT AS excess_ns,
     count_if(e.excess > 0)::BIGINT AS excess_count,
     quantile_disc(e.message_size, 0.5) FILTER (e.excess > 0)::BIGINT AS median_bytes,
-    arg_max(e.collective, (e.excess, -e.event_id)) AS collective,
-    arg_max(e.event_id, (e.excess, -e.event_id)) AS event_id
+    arg_max(e.collective, (e.excess, -e.ts, -e.event_id)) AS collective,
+    arg_max(e.event_id, (e.excess, -e.ts, -e.event_id)) AS event_id
 FROM _excess AS e
 GROUP BY e.run, e.rank

@@ -25,15 +25,15 @@ WITH
         WHERE regexp_matches(c.name, '^SyncBatchNorm(Backward)?$') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     _sent AS (
-        SELECT g.run, g.rank, g.name, g.dur, g.event_id
+        SELECT g.run, g.rank, g.name, g.ts, g.dur, g.event_id
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         ASOF JOIN _norms AS n ON n.run = g.run AND n.rank = g.rank AND n.pid = g.launch_pid AND n.tid = g.launch_tid AND g.launch_ts >= n.ts
         WHERE g.class = 'communication' AND g.launch_ts < n.end_ts
     ),
     _found AS (
         SELECT
-            s.run, s.rank, arg_max(s.name, (s.dur, s.event_id)) AS kernel, count(*) AS event_count, sum(s.dur)::BIGINT AS affected_ns,
-            arg_max(s.event_id, (s.dur, -s.event_id)) AS event_id
+            s.run, s.rank, arg_max(s.name, (s.dur, -s.ts, -s.event_id)) AS kernel, count(*) AS event_count, sum(s.dur)::BIGINT AS affected_ns,
+            arg_max(s.event_id, (s.dur, -s.ts, -s.event_id)) AS event_id
         FROM _sent AS s
         GROUP BY s.run, s.rank
     )

@@ -33,8 +33,8 @@ WITH
     ),
     _found AS (
         SELECT
-            c.run, c.rank, arg_max(a.name, (c.dur, -a.event_id)) AS subject, count(*) AS call_count, sum(c.kernel_count)::BIGINT AS event_count,
-            sum(c.dur)::BIGINT AS affected_ns, arg_max(a.event_id, (c.dur, -a.event_id)) AS event_id
+            c.run, c.rank, arg_max(a.name, (c.dur, -a.ts, -a.event_id)) AS subject, count(*) AS call_count, sum(c.kernel_count)::BIGINT AS event_count,
+            sum(c.dur)::BIGINT AS affected_ns, arg_max(a.event_id, (c.dur, -a.ts, -a.event_id)) AS event_id
         FROM _calls AS c
         JOIN annotations AS a ON a.run = c.run AND a.rank = c.rank AND a.event_id = c.annotation_id
         WHERE a.name LIKE 'Optimizer.step#%' AND c.kernel_count > 100 AND 2 * c.plain_count > c.kernel_count

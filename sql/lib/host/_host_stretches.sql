@@ -20,6 +20,7 @@ CREATE OR REPLACE MACRO lib._host_stretches(
 -- Columns:
 --   part             BIGINT [1]   Number of the waiting interval.
 --   dur              BIGINT [ns]  Length of the stretch, above 0.
+--   before_ns        BIGINT [ns]  Idle time of the device before the stretch, in all intervals in which the thread launches the next operation.
 --   event_id         BIGINT       Innermost open event; NULL if there is none.
 --   is_call          BOOLEAN      Whether that event is a runtime call.
 --   is_loading       BOOLEAN      Whether a data loader is open.
@@ -158,7 +159,7 @@ WITH
         WHERE coalesce(s.next_ns, t.total) > s.at_ns
     )
 SELECT
-    s.part, s.dur,
+    s.part, s.dur, s.at_ns AS before_ns,
     CASE s.innermost_n WHEN 0 THEN NULL WHEN s.op_n THEN o.event_id WHEN s.call_n THEN c.event_id WHEN s.annotation_n THEN a.event_id ELSE f.event_id END AS event_id,
     s.innermost_n > 0 AND s.innermost_n = s.call_n AS is_call, s.loads > 0 AS is_loading,
     o.name AS op_name, u.name AS outer_op_name, c.name AS call_name,

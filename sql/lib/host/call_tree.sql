@@ -26,8 +26,8 @@ CREATE OR REPLACE MACRO lib.call_tree(
 -- Columns:
 --   run            VARCHAR          Run name.
 --   rank           INTEGER          Rank of the process.
---   tree_id        BIGINT           Number of the tree: a thread, or a main thread with its backward threads.
---   thread_id      BIGINT           Number of the thread; for device activity, number of the launching thread.
+--   tree_id        BIGINT [1]       Number of the tree within the rank, from 1: a thread, or a main thread with its backward threads.
+--   thread_id      BIGINT [1]       Number of the thread within the rank, from 1; for device activity, number of the launching thread.
 --   label          VARCHAR          Role of the thread: main (has the profiler steps), backward (autograd) or other.
 --   position       BIGINT [1]       Position in the depth-first order over all trees, from 1.
 --   next_position  BIGINT [1]       Position of the first later event that is not below this event.
@@ -54,7 +54,7 @@ WITH
             h.rank,
             h.pid,
             h.tid,
-            row_number() OVER (ORDER BY h.run, h.rank, h.pid, h.tid) AS thread_id,
+            row_number() OVER (PARTITION BY h.run, h.rank ORDER BY h.pid, h.tid) AS thread_id,
             bool_or(starts_with(h.name, 'ProfilerStep')) AS is_main,
             bool_or(contains(h.name, 'autograd::')) AND NOT is_main AS is_backward
         FROM _host AS h
@@ -67,7 +67,7 @@ WITH
             CASE WHEN t.is_main THEN 'main' WHEN t.is_backward THEN 'backward' ELSE 'other' END AS label,
             h.*,
             -- Order in the call tree: by start; for equal starts, longer events first, then by event_id.
-            row_number() OVER (ORDER BY t.thread_id, h.ts, h.dur DESC, h.event_id) AS place
+            row_number() OVER (ORDER BY h.run, h.rank, t.thread_id, h.ts, h.dur DESC, h.event_id) AS place
         FROM _host AS h
         JOIN _threads AS t ON t.run = h.run AND t.rank = h.rank AND t.pid IS NOT DISTINCT FROM h.pid AND t.tid IS NOT DISTINCT FROM h.tid
     ),
@@ -89,7 +89,7 @@ WITH
     _rooted AS (
         SELECT
             e.*,
-            max(CASE WHEN e.depth = 0 THEN e.place END) OVER (PARTITION BY e.thread_id ORDER BY e.place) AS root_place
+            max(CASE WHEN e.depth = 0 THEN e.place END) OVER (PARTITION BY e.run, e.rank, e.thread_id ORDER BY e.place) AS root_place
         FROM _events AS e
         WHERE e.may_move
     ),
@@ -138,17 +138,17 @@ WITH
     _walk AS (
         SELECT
             n.*,
-            row_number() OVER (ORDER BY n.tree_id, n.anchor, n.moved, n.place, n.on_gpu, n.ts, n.event_id) AS position
+            row_number() OVER (ORDER BY n.run, n.rank, n.tree_id, n.anchor, n.moved, n.place, n.on_gpu, n.ts, n.event_id) AS position
         FROM _all_nodes AS n
     ),
     _levels AS (
-        SELECT w.tree_id, w.position, w.depth, lag(w.depth) OVER (PARTITION BY w.tree_id ORDER BY w.position) AS depth_before
+        SELECT w.run, w.rank, w.tree_id, w.position, w.depth, lag(w.depth) OVER (PARTITION BY w.run, w.rank, w.tree_id ORDER BY w.position) AS depth_before
         FROM _walk AS w
     ),
     _turns AS (
-        SELECT l.tree_id, l.depth AS level, l.position, true AS opens FROM _levels AS l
+        SELECT l.run, l.rank, l.tree_id, l.depth AS level, l.position, true AS opens FROM _levels AS l
         UNION ALL
-        SELECT l.tree_id, unnest(range(l.depth, l.depth_before + 1))::INTEGER, l.position, false
+        SELECT l.run, l.rank, l.tree_id, unnest(range(l.depth, l.depth_before + 1))::INTEGER, l.position, false
         FROM _levels AS l
         WHERE l.depth <= l.depth_before
     ),
@@ -156,13 +156,13 @@ WITH
         SELECT
             t.opens,
             t.position,
-            lead(t.position) OVER (PARTITION BY t.tree_id, t.level ORDER BY t.position, t.opens) AS next_position
+            lead(t.position) OVER (PARTITION BY t.run, t.rank, t.tree_id, t.level ORDER BY t.position, t.opens) AS next_position
         FROM _turns AS t
     ),
     _ends AS (
-        SELECT w.tree_id, max(w.position) + 1 AS end_position
+        SELECT w.run, w.rank, w.tree_id, max(w.position) + 1 AS end_position
         FROM _walk AS w
-        GROUP BY w.tree_id
+        GROUP BY w.run, w.rank, w.tree_id
     )
 SELECT
     w.run,
@@ -185,4 +185,4 @@ SELECT
     w.is_top
 FROM _walk AS w
 JOIN _closings AS c ON c.opens AND c.position = w.position
-JOIN _ends AS e ON e.tree_id = w.tree_id
+JOIN _ends AS e ON e.run = w.run AND e.rank = w.rank AND e.tree_id = w.tree_id

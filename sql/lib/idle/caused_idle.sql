@@ -33,19 +33,18 @@ WITH
     _told AS (
         FROM lib.idle_reasons(runs, ranks, parts, level)
     ),
-    -- A gap has up to two parts in a step, and many stretches. The length of the longest stretch and its event are
-    -- packed into one number, because ordering by two columns costs twice as much.
+    -- A gap has up to two parts in a step, and many stretches. The length and position of a stretch are packed into one
+    -- number, because ordering by two columns costs twice as much.
     _in_parts AS (
         SELECT
             t.part, t.cause, t.relation, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns,
-            max(t.dur::HUGEINT << 63 | (9223372036854775807 - t.event_id)) AS longest
+            arg_max(t.event_id, t.dur::HUGEINT << 63 | (9223372036854775807 - t.before_ns)) AS event_id
         FROM _told AS t
         GROUP BY ALL
     ),
     _in_steps AS (
         SELECT
-            i.*, (9223372036854775807 - (i.longest & 9223372036854775807))::BIGINT AS event_id,
-            p.run, p.rank, p.ts, unnest(p.in_steps) AS step
+            i.*, p.run, p.rank, p.ts, unnest(p.in_steps) AS step
         FROM _in_parts AS i
         JOIN query_table(parts) AS p ON p.part = i.part
     ),

@@ -18,6 +18,7 @@ CREATE OR REPLACE MACRO lib.idle_reasons(
 -- Columns:
 --   part      BIGINT [1]   Number of the idle interval.
 --   dur       BIGINT [ns]  Length of the stretch.
+--   before_ns  BIGINT [ns]  Position of the stretch among those of its interval: idle time before it.
 --   event_id  BIGINT       Event to inspect; NULL if unknown.
 --   cause     VARCHAR      Cause of the idle time: data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
 --   relation  VARCHAR      Relation to the idle time: cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
@@ -37,6 +38,7 @@ WITH
         SELECT
             s.part,
             s.dur,
+            s.before_ns,
             s.event_id,
             s.is_loading,
             s.call_name LIKE '%Synchronize%' AND s.is_call OR s.is_call AND s.event_id = p.drain_id AS synchronizes,
@@ -64,6 +66,7 @@ WITH
 SELECT
     n.part,
     n.dur,
+    n.before_ns,
     n.event_id,
     CASE
         WHEN n.is_loading THEN 'data loading'
@@ -83,7 +86,7 @@ SELECT
 FROM _named AS n
 UNION ALL
 SELECT
-    p.part, p.dur, p.next_id,
+    p.part, p.dur, 0, p.next_id,
     CASE p.waits_for WHEN 'device' THEN 'device queue' ELSE p.waits_for END, p.waits_for, NULL, NULL, NULL
 FROM query_table(parts) AS p
 WHERE p.waits_for <> 'host'

@@ -25,7 +25,7 @@ WITH
             arg_max(coalesce(i.name, i.call), (i.cause = 'synchronization', i.idle_ns, i.name)) AS subject,
             len(list_distinct(flatten(list(i.gap_parts)))) AS event_count,
             sum(i.idle_ns)::BIGINT AS affected_ns,
-            arg_max(i.event_id, (i.longest_ns, -i.event_id)) AS event_id
+            arg_max(i.event_id, (i.longest_ns, -i.longest_ts, -i.event_id)) AS event_id
         FROM query_table(chosen) AS i
         GROUP BY i.run, i.rank
     )

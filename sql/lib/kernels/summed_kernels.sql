@@ -30,7 +30,7 @@ WITH
             arg_max(k.name, (k.total_ns, k.name)) AS kernel,
             sum(k.event_count)::BIGINT AS event_count,
             sum(k.total_ns)::BIGINT AS affected_ns,
-            arg_max(k.event_id, (k.total_ns, -k.event_id)) AS event_id
+            arg_max(k.event_id, (k.total_ns, k.name, -k.event_id)) AS event_id
         FROM query_table(chosen) AS k
         GROUP BY k.run, k.rank
     )

@@ -92,7 +92,7 @@ WITH
     ),
     _turns AS (
         SELECT
-            m.at_each, m.position, p.stretch, m.run, m.rank, m.turn, min(m.ts) AS ts, min(m.event_id) AS event_id,
+            m.at_each, m.position, p.stretch, m.run, m.rank, m.turn, min(m.ts) AS ts, arg_min(m.event_id, (m.ts, m.event_id)) AS event_id,
             list(lib.frame_name(m.name) ORDER BY m.ts, m.event_id) AS names,
             list(m.end_ts ORDER BY m.ts, m.event_id) AS ends
         FROM _marked AS m

@@ -25,11 +25,11 @@ CREATE OR REPLACE MACRO lib.execution_trace_events(
 --   match_method    VARCHAR  id, or order (position on the thread, determined from autograd's sequence numbers); NULL if the node is not joined.
 WITH
     _host AS MATERIALIZED (
-        SELECT c.run, c.rank, c.event_id, c.name, coalesce(nullif(c.record_function_id, 0), c.external_id) AS id
+        SELECT c.run, c.rank, c.event_id, c.ts, c.name, coalesce(nullif(c.record_function_id, 0), c.external_id) AS id
         FROM cpu_ops AS c
         WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         UNION ALL
-        SELECT a.run, a.rank, a.event_id, a.name, coalesce(nullif(a.record_function_id, 0), a.external_id)
+        SELECT a.run, a.rank, a.event_id, a.ts, a.name, coalesce(nullif(a.record_function_id, 0), a.external_id)
         FROM annotations AS a
         WHERE NOT a.on_gpu AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
@@ -42,7 +42,7 @@ WITH
         SELECT
             n.run, n.rank, n.node_id, n.parent_node_id, n.name, n.record_function_id,
             count(h.event_id) AS event_count,
-            min(h.event_id) FILTER (h.name = n.name) AS event_id
+            arg_min(h.event_id, (h.ts, h.event_id)) FILTER (h.name = n.name) AS event_id
         FROM _called AS n
         LEFT JOIN _host AS h ON h.run = n.run AND h.rank = n.rank AND h.id = n.record_function_id AND h.id > 0
         GROUP BY ALL

@@ -49,7 +49,7 @@ WITH
     _calls AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.step, g.device, g.op_id, g.label AS name, g.category, g.match_method,
-            g.match_method IS NOT NULL AS is_captured, coalesce(g.op_id, min(g.event_id)) AS input_id, min(g.event_id) AS event_id,
+            g.match_method IS NOT NULL AS is_captured, arg_min(g.event_id, (g.ts, g.event_id)) AS event_id, coalesce(g.op_id, arg_min(g.event_id, (g.ts, g.event_id))) AS input_id,
             string_agg(g.name, ' -> ' ORDER BY g.ts, g.event_id) AS kernels,
             count(*) AS kernel_count,
             sum(g.dur)::BIGINT AS device_ns,

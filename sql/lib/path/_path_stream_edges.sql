@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib._path_stream_edges(
 --   weight          BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       event_id of the first node.
 --   end_event_id    BIGINT       event_id of the second node.
---   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays.
+--   event_id        BIGINT       event_id of the event that the duration belongs to; NULL for launch delays.
 --   class           VARCHAR      Class of the device operation of the edge; NULL for delays.
 WITH
     _last_sync AS (

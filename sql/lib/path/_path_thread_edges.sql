@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib._path_thread_edges(
 --   weight          BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       event_id of the first node.
 --   end_event_id    BIGINT       event_id of the second node.
---   event_id        BIGINT       Event that the duration belongs to; NULL for dependencies.
+--   event_id        BIGINT       event_id of the event that the duration belongs to; NULL for dependencies.
 WITH
     -- Along each host thread: an edge from every node to the next.
     _thread_nodes AS MATERIALIZED (

@@ -13,6 +13,9 @@
 -- launch after a pause of at least three times the usual length waited for the device, provided that everything
 -- launched before it had ended.
 --
+-- How soon is "just as" is measured in usual lengths of a launch (`launch_ns`, about 5 us on GPUs): the delay after an
+-- event is at most two of them on a stream, and six between streams.
+--
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._replay_edges(
@@ -27,7 +30,7 @@ CREATE OR REPLACE MACRO lib._replay_edges(
 WITH
     _operations AS MATERIALIZED (
         SELECT
-            o.run, o.rank, o.span, o.node_id, o.class, o.step, o.stage, o.lane_id, o.name_id, o.start_ns, o.end_ns, o.return_ns, o.tolerance_ns,
+            o.run, o.rank, o.span, o.node_id, o.class, o.step, o.stage, o.lane_id, o.name_id, o.start_ns, o.end_ns, o.return_ns, o.tolerance_ns, o.launch_ns,
             o.key_ns, o.last_key_ns, o.is_send, o.queued_ns
         FROM query_table(replay_nodes) AS o
         WHERE o.kind = 'operation'
@@ -47,7 +50,7 @@ WITH
         FROM (
             SELECT o.run, o.rank, o.span, o.end_ns AS at_ns, o.node_id, o.node_id AS ended_id, o.queued_ns, NULL::BIGINT AS call_ns FROM _operations AS o
             UNION ALL
-            SELECT h.run, h.rank, h.span, h.end_ns + 5_000, h.node_id, NULL, NULL, h.call_ns
+            SELECT h.run, h.rank, h.span, h.end_ns + h.launch_ns, h.node_id, NULL, NULL, h.call_ns
             FROM query_table(replay_nodes) AS h
             WHERE h.kind = 'wait'
         ) AS e
@@ -56,7 +59,7 @@ WITH
     ),
     _drained AS MATERIALIZED (
         SELECT
-            o.run, o.rank, o.span, o.node_id, o.return_ns, lag(o.return_ns) OVER line AS earlier_ns,
+            o.run, o.rank, o.span, o.node_id, o.return_ns, o.launch_ns, lag(o.return_ns) OVER line AS earlier_ns,
             max({'end_ns': o.end_ns, 'id': o.node_id}) OVER (line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last
         FROM _operations AS o
         WHERE
@@ -65,7 +68,7 @@ WITH
         WINDOW line AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.return_ns, o.node_id)
     ),
     _pauses AS (
-        SELECT d.run, d.rank, d.span, greatest(50_000, 3 * median(d.return_ns - d.earlier_ns)) AS least_ns FROM _drained AS d GROUP BY d.run, d.rank, d.span
+        SELECT d.run, d.rank, d.span, greatest(10 * any_value(d.launch_ns), 3 * median(d.return_ns - d.earlier_ns)) AS least_ns FROM _drained AS d GROUP BY d.run, d.rank, d.span
     ),
     _host AS (
         SELECT r.run, r.node_id, r.from_id FROM _returned AS r WHERE r.call_ns IS NOT NULL AND r.queued_ns <= r.call_ns
@@ -91,10 +94,10 @@ WITH
         SELECT
             c.*, e.node_id AS earlier_id, e.lane_id <> c.lane_id AS earlier_is_other, l.node_id AS later_id, l.lane_id <> c.lane_id AS later_is_other,
             c.start_ns >= e.end_ns - c.tolerance_ns AS is_after_earlier,
-            c.start_ns - e.end_ns BETWEEN -c.tolerance_ns AND greatest(30_000, 2 * c.tolerance_ns) AND coalesce(c.return_ns <= e.end_ns, true)
+            c.start_ns - e.end_ns BETWEEN -c.tolerance_ns AND greatest(6 * c.launch_ns, 2 * c.tolerance_ns) AND coalesce(c.return_ns <= e.end_ns, true)
                 AS is_just_after_earlier,
             l.start_ns >= c.end_ns - c.tolerance_ns AS is_before_later,
-            l.start_ns - c.end_ns BETWEEN -c.tolerance_ns AND greatest(10_000, 2 * c.tolerance_ns) AND coalesce(l.return_ns <= c.end_ns, true)
+            l.start_ns - c.end_ns BETWEEN -c.tolerance_ns AND greatest(2 * c.launch_ns, 2 * c.tolerance_ns) AND coalesce(l.return_ns <= c.end_ns, true)
                 AS is_just_before_later,
             row_number() OVER (PARTITION BY c.run, c.rank, c.span, c.step, c.lane_id ORDER BY c.node_id) AS place
         FROM _operations AS c
@@ -156,7 +159,7 @@ WITH
         JOIN _ruled AS r ON r.run = x.run AND r.node_id = x.collective_node
         JOIN _computations AS c ON c.run = x.run AND c.node_id = x.node_id
         WHERE
-            c.start_ns - r.end_ns <= greatest(10_000, 2 * r.tolerance_ns) AND coalesce(c.idle_ns, 10_000) > 3_000 AND r.step IS NOT DISTINCT FROM c.step
+            c.start_ns - r.end_ns <= greatest(2 * r.launch_ns, 2 * r.tolerance_ns) AND coalesce(c.idle_ns > 3 * r.launch_ns // 5, true) AND r.step IS NOT DISTINCT FROM c.step
             AND coalesce(c.return_ns <= r.end_ns, true)
     ),
     _seen_on_rank AS (
@@ -200,11 +203,11 @@ WITH
         GROUP BY a.run, a.node_id
     ),
     _late AS (
-        SELECT o.run, o.rank, o.span, o.node_id, o.start_ns + o.tolerance_ns AS at_ns, o.start_ns, o.return_ns, o.tolerance_ns
+        SELECT o.run, o.rank, o.span, o.node_id, o.start_ns + o.tolerance_ns AS at_ns, o.start_ns, o.return_ns, o.tolerance_ns, o.launch_ns
         FROM _operations AS o
         JOIN _streams AS s ON s.run = o.run AND s.node_id = o.node_id
         LEFT JOIN _ready AS r ON r.run = o.run AND r.node_id = o.node_id
-        WHERE o.start_ns - greatest(r.ready_ns, s.ready_ns, o.return_ns, 0) > greatest(20_000, 2 * o.tolerance_ns)
+        WHERE o.start_ns - greatest(r.ready_ns, s.ready_ns, o.return_ns, 0) > greatest(4 * o.launch_ns, 2 * o.tolerance_ns)
     ),
     _moments AS (
         SELECT o.run, o.rank, o.span, o.end_ns AS at_ns, 0 AS level, o.node_id, o.node_id AS ended_id, o.end_ns FROM _operations AS o WHERE NOT o.is_send
@@ -221,7 +224,7 @@ WITH
         SELECT l.run, l.node_id, x.ended_id AS from_id
         FROM _latest AS x
         JOIN _late AS l ON l.run = x.run AND l.node_id = x.node_id
-        WHERE x.level = 1 AND x.ended_id <> l.node_id AND (l.return_ns IS NULL OR l.start_ns - x.end_ns <= greatest(30_000, 2 * l.tolerance_ns))
+        WHERE x.level = 1 AND x.ended_id <> l.node_id AND (l.return_ns IS NULL OR l.start_ns - x.end_ns <= greatest(6 * l.launch_ns, 2 * l.tolerance_ns))
     ),
     _inferred AS (
         SELECT h.run, h.node_id, h.from_id, 'host' AS edge_type FROM _host AS h

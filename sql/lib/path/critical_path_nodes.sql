@@ -2,8 +2,8 @@
 --
 -- Numbers follow time. Simultaneous nodes are ordered by possible dependency: ends of device operations, ends of host
 -- events (innermost first), starts of host events (outermost first), starts of device operations. Events of zero
--- duration come after their launch and inside the events that enclose them. The numbers are therefore a topological
--- order, and no graph has a cycle. Device operations are on the host clock.
+-- duration come after their launch and inside the events that enclose them. Otherwise, the event that started first is
+-- first. The numbers are therefore a topological order, and no graph has a cycle. Device operations are on the host clock.
 --
 -- Status: stable
 -- Since: 0.1
@@ -87,13 +87,13 @@ WITH
             b.run, b.rank, b.event_id, b.is_start, b.node_ts,
             row_number() OVER (
                 PARTITION BY b.run, b.rank
-                ORDER BY b.node_ts, b.phase, b.level, b.event_id, NOT b.is_start
+                ORDER BY b.node_ts, b.phase, b.level, b.ts, b.event_id, NOT b.is_start
             ) - 1 AS node_id
         FROM (
-            SELECT p.run, p.rank, p.event_id, true AS is_start, p.ts AS node_ts, p.start_phase AS phase, p.depth AS level
+            SELECT p.run, p.rank, p.event_id, true AS is_start, p.ts AS node_ts, p.start_phase AS phase, p.depth AS level, p.ts
             FROM _phases AS p
             UNION ALL
-            SELECT p.run, p.rank, p.event_id, false, p.end_ts, p.end_phase, -p.depth
+            SELECT p.run, p.rank, p.event_id, false, p.end_ts, p.end_phase, -p.depth, p.ts
             FROM _phases AS p
         ) AS b
     )

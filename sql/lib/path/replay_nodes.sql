@@ -2,7 +2,8 @@
 --
 -- Times are on the clock shared by all ranks. A launch is taken to return at the end of its call, but no later than
 -- its operation starts. Nodes are numbered in time order, so dependencies have lower numbers. A computation that
--- starts at the same time as other operations counts as later by `tolerance_ns`, because some recorders round times.
+-- starts at the same time as other operations counts as later by `tolerance_ns`, because some recorders round times:
+-- 0.5 % of the median computation, from 0.4 to 100 times the usual length of a launch.
 -- In a run with matched collectives, ranks without matched collectives are excluded, because nothing connects them to
 -- other ranks.
 --
@@ -33,6 +34,7 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   queued_ns      BIGINT [ns]     return_ns; if the launch is missing, return_ns of the previous operation on the stream, or the start of the trace; start_ns if the rank has no launches.
 --   key_ns         BIGINT [ns]     Sort key of the nodes.
 --   tolerance_ns   BIGINT [ns]     Accuracy with which start and end times in the run agree.
+--   launch_ns      BIGINT [ns]     Usual length of a launch in the run, the unit of thresholds (lib.launch_lengths).
 --   begin_ns       BIGINT [ns]     Start of the rank's first step or first launch, whichever is earlier; start of the rank's first node if it has neither.
 --   collective_id  BIGINT          Collective of the operation; NULL unless all its ranks were found.
 --   rank_count     BIGINT [count]  Number of ranks of the collective.
@@ -103,11 +105,18 @@ WITH
         FROM lib.blocking_calls(runs, NULL) AS b
         JOIN _clocks AS c ON c.run = b.run AND c.rank = b.rank AND c.span = lib.span_of(b.event_id)
     ),
+    _scales AS MATERIALIZED (
+        SELECT l.run, l.launch_ns, least(100 * l.launch_ns::HUGEINT, greatest(2 * l.launch_ns // 5, coalesce(d.dur // 200, 0)))::BIGINT AS tolerance_ns
+        FROM (SELECT k.run, quantile_disc(k.launch_ns, 0.5) AS launch_ns FROM lib.launch_lengths(runs, NULL) AS k GROUP BY k.run) AS l
+        LEFT JOIN (
+            SELECT p.run, quantile_disc(p.dur, 0.5) AS dur FROM _placed AS p WHERE p.class = 'computation' GROUP BY p.run
+        ) AS d ON d.run = l.run
+    ),
     -- If no waiting call was recorded and the host is never ahead of a busy device, launch times are ignored and the
     -- host follows the device. Recorders that write launches so late do so on all ranks; a single such rank is
     -- host-bound.
     _silent AS (
-        SELECT p.run, p.rank, p.span, median(p.ahead_ns) < 50_000 AND avg(p.finds_busy::INTEGER) >= 0.3 AS follows_device
+        SELECT p.run, p.rank, p.span, median(p.ahead_ns) < 10 * any_value(s.launch_ns) AND avg(p.finds_busy::INTEGER) >= 0.3 AS follows_device
         FROM (
             SELECT
                 o.run, o.rank, o.span, o.start_ns - o.call_ns - o.launch_dur AS ahead_ns,
@@ -116,14 +125,9 @@ WITH
             FROM _placed AS o
             WHERE NOT EXISTS (FROM _calls AS c WHERE c.run = o.run AND c.rank = o.rank AND contains(c.name, 'Synchronize'))
         ) AS p
+        JOIN _scales AS s ON s.run = p.run
         GROUP BY p.run, p.rank, p.span
         QUALIFY avg(follows_device::INTEGER) OVER (PARTITION BY p.run) >= 0.8
-    ),
-    _tolerances AS (
-        SELECT p.run, least(500_000, greatest(2_000, 0.005 * median(p.dur)))::BIGINT AS tolerance_ns
-        FROM _placed AS p
-        WHERE p.class = 'computation'
-        GROUP BY p.run
     ),
     _lanes AS (
         SELECT d.*, row_number() OVER (ORDER BY d.device, d.stream) AS lane_id
@@ -134,12 +138,12 @@ WITH
             p.run, p.rank, p.span, p.event_id, p.name, p.class, p.step, l.lane_id, p.start_ns, p.start_ns + p.dur AS end_ns,
             CASE WHEN s.run IS NULL AND p.call_ns IS NOT NULL THEN least(p.call_ns, p.start_ns) END AS call_ns,
             CASE WHEN s.run IS NULL AND p.call_ns IS NOT NULL THEN least(p.call_ns + p.launch_dur, p.start_ns) END AS return_ns,
-            coalesce(t.tolerance_ns, 2_000) AS tolerance_ns,
-            p.start_ns + CASE WHEN p.class = 'computation' THEN least(coalesce(t.tolerance_ns, 0), p.dur // 2) ELSE 0 END AS key_ns,
+            t.tolerance_ns, t.launch_ns,
+            p.start_ns + CASE WHEN p.class = 'computation' THEN least(t.tolerance_ns, p.dur // 2) ELSE 0 END AS key_ns,
             b.collective_id, b.found_count, b.channel_id, b.in_elems, b.what, coalesce(b.is_send, false) AS is_send, b.lag_ns, b.transfer_ns
         FROM _placed AS p
         JOIN _lanes AS l ON l.device IS NOT DISTINCT FROM p.device AND l.stream IS NOT DISTINCT FROM p.stream
-        LEFT JOIN _tolerances AS t ON t.run = p.run
+        JOIN _scales AS t ON t.run = p.run
         LEFT JOIN _silent AS s ON s.run = p.run AND s.rank = p.rank AND s.span = p.span AND s.follows_device
         LEFT JOIN _barriers AS b ON b.run = p.run AND b.rank = p.rank AND b.event_id = p.event_id
     ),
@@ -191,7 +195,7 @@ WITH
     _nodes AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, 'operation' AS kind, o.event_id, o.name_id, o.class, o.step, o.lane_id, o.start_ns, o.end_ns, o.call_ns,
-            o.return_ns, o.key_ns, o.tolerance_ns, coalesce(o.collective_id, m.collective_id) AS collective_id,
+            o.return_ns, o.key_ns, o.tolerance_ns, o.launch_ns, coalesce(o.collective_id, m.collective_id) AS collective_id,
             coalesce(o.found_count, m.found_count) AS found_count, o.channel_id, o.is_send, o.in_elems,
             greatest(0, coalesce(o.lag_ns, m.lag_ns)) AS lag_ns, greatest(0, coalesce(o.transfer_ns, 0)) AS transfer_ns
         FROM _named AS o
@@ -199,17 +203,17 @@ WITH
         UNION ALL
         SELECT
             c.run, c.rank, c.span, 'wait', c.event_id, n.name_id, NULL, NULL, NULL, c.start_ns, c.end_ns, c.start_ns, c.end_ns, c.end_ns,
-            coalesce(t.tolerance_ns, 2_000), NULL, NULL, NULL, false, NULL, NULL, NULL
+            coalesce(t.tolerance_ns, 1), coalesce(t.launch_ns, 1), NULL, NULL, NULL, false, NULL, NULL, NULL
         FROM _calls AS c
         JOIN _names AS n ON n.name = c.name AND n.what IS NULL AND NOT n.is_send
-        LEFT JOIN _tolerances AS t ON t.run = c.run
+        LEFT JOIN _scales AS t ON t.run = c.run
     ),
     _last_keys AS (
         SELECT n.run, n.collective_id, max(n.key_ns) AS key_ns FROM _nodes AS n WHERE n.collective_id IS NOT NULL GROUP BY n.run, n.collective_id
     ),
     _queued AS (
         SELECT
-            n.*, last_value(n.return_ns IGNORE NULLS) OVER (PARTITION BY n.run, n.rank, n.span, n.lane_id ORDER BY n.key_ns, n.event_id) AS earlier_ns
+            n.*, last_value(n.return_ns IGNORE NULLS) OVER (PARTITION BY n.run, n.rank, n.span, n.lane_id ORDER BY n.key_ns, n.start_ns, n.event_id) AS earlier_ns
         FROM _nodes AS n
     ),
     _firsts AS (
@@ -224,12 +228,12 @@ WITH
     )
 SELECT
     n.run, n.rank, n.span,
-    row_number() OVER (PARTITION BY n.run ORDER BY n.key_ns, n.kind DESC, n.end_ns, n.rank, n.event_id) - 1 AS node_id,
+    row_number() OVER (PARTITION BY n.run ORDER BY n.key_ns, n.kind DESC, n.end_ns, n.rank, n.start_ns, n.event_id) - 1 AS node_id,
     n.kind, n.event_id, m.name, n.name_id, n.class,
     CASE WHEN n.earlier_ns IS NOT NULL OR n.return_ns IS NOT NULL OR NOT f.has_launches THEN n.step END AS step, f.stage::INTEGER AS stage, f.replica::INTEGER AS replica, n.lane_id,
     n.start_ns, n.end_ns, n.call_ns, n.return_ns,
     coalesce(n.return_ns, n.earlier_ns, CASE WHEN f.has_launches THEN least(f.begin_ns, n.start_ns) ELSE n.start_ns END) AS queued_ns,
-    n.key_ns, n.tolerance_ns, f.begin_ns, n.collective_id, n.found_count AS rank_count,
+    n.key_ns, n.tolerance_ns, n.launch_ns, f.begin_ns, n.collective_id, n.found_count AS rank_count,
     n.channel_id, n.is_send, n.in_elems AS elements, n.lag_ns, n.transfer_ns, coalesce(k.key_ns, n.key_ns) AS last_key_ns
 FROM _queued AS n
 JOIN _names AS m ON m.name_id = n.name_id

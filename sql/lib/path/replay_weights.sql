@@ -1,8 +1,8 @@
 -- Duration of each node of a replay, and its delay after its dependencies.
 --
 -- The delay is counted from the launch or from the dependencies, whichever came last. If the dependencies ended last,
--- the delay after the launch is at most 1.5 µs; if the launch returned last, the delay after the dependencies is at most
--- 1 µs. Without a change, the weights reproduce every recorded time.
+-- the delay after the launch is at most 0.3 usual lengths of a launch (`launch_ns`, about 5 us on GPUs); if the launch
+-- returned last, the delay after the dependencies is at most 0.2 of them. Without a change, the weights reproduce every recorded time.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -44,24 +44,24 @@ SELECT
         WHEN n.return_ns IS NULL THEN NULL
         WHEN n.kind = 'operation' THEN greatest(0, n.return_ns - greatest(coalesce(h.before_ns, least(n.begin_ns, n.return_ns)), f.awaited_ns))
         WHEN f.awaited_ns > n.call_ns
-            THEN greatest(0, n.call_ns - coalesce(h.before_ns, least(n.begin_ns, n.call_ns))) + least(3_000, n.return_ns - n.call_ns)
+            THEN greatest(0, n.call_ns - coalesce(h.before_ns, least(n.begin_ns, n.call_ns))) + least(3 * n.launch_ns // 5, n.return_ns - n.call_ns)
         ELSE greatest(0, n.return_ns - coalesce(h.before_ns, least(n.begin_ns, n.return_ns)))
     END AS host_ns,
     CASE
         WHEN n.kind = 'operation' THEN NULL
         WHEN f.awaited_ns > n.call_ns THEN greatest(0, n.return_ns - f.awaited_ns)
-        ELSE least(10_000, n.return_ns - n.call_ns)
+        ELSE least(2 * n.launch_ns, n.return_ns - n.call_ns)
     END AS after_ns,
     CASE
         WHEN n.kind <> 'operation' THEN 0
         WHEN f.ready_ns IS NULL THEN CASE WHEN n.return_ns IS NULL THEN greatest(0, n.start_ns - n.begin_ns) ELSE 0 END
         WHEN n.return_ns IS NULL OR n.return_ns < f.ready_ns THEN greatest(0, n.start_ns - f.ready_ns)
-        ELSE least(1_000, greatest(0, n.start_ns - f.ready_ns))
+        ELSE least(n.launch_ns // 5, greatest(0, n.start_ns - f.ready_ns))
     END AS gap_ns,
     CASE
         WHEN n.kind <> 'operation' OR n.return_ns IS NULL THEN 0
         WHEN f.ready_ns IS NULL OR n.return_ns >= f.ready_ns THEN n.start_ns - n.return_ns
-        ELSE least(1_500, n.start_ns - n.return_ns)
+        ELSE least(3 * n.launch_ns // 10, n.start_ns - n.return_ns)
     END AS launch_gap_ns
 FROM query_table(replay_nodes) AS n
 LEFT JOIN _from AS f ON f.run = n.run AND f.node_id = n.node_id

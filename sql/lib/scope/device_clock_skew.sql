@@ -6,7 +6,7 @@
 -- end of an awaited operation. If 0 satisfies both bounds, the clocks are considered equal and the skew is 0.
 -- Otherwise, the skew is the middle of the bounds, or the only bound if the other is unknown. A clock that drifts by
 -- a few microseconds makes the bounds cross; their middle then has the smallest error. Bounds that cross by more than
--- 100 us come from wrong links and give no skew. Three kinds of synchronization are used. The first kind is a
+-- 20 launches (lib.launch_lengths; about 100 us) come from wrong links and give no skew. Three kinds of synchronization are used. The first kind is a
 -- recorded wait for a stream or a device (enable_cuda_sync_events). The second kind is a call that waits for the
 -- device of a rank with a single device. The third kind is a call that waits for a stream directly after a copy; only
 -- the copy counts as awaited.
@@ -112,8 +112,9 @@ SELECT
     b.lowest AS lowest_ns,
     b.highest AS highest_ns,
     CASE
-        WHEN b.lowest > b.highest + 100000 THEN NULL
+        WHEN b.lowest > b.highest + 20 * l.launch_ns THEN NULL
         WHEN coalesce(b.lowest, 0) <= 0 AND coalesce(b.highest, 0) >= 0 THEN 0
         ELSE coalesce((b.lowest + b.highest) // 2, b.lowest, b.highest)
     END AS skew_ns
 FROM _bounded AS b
+LEFT JOIN lib.launch_lengths(runs, ranks) AS l ON l.run = b.run AND l.rank = b.rank
