@@ -240,7 +240,9 @@ def _renumber_arguments(args: dict[str, Any], new: dict[int, int]) -> None:
             args[name] = new.get(args[name], args[name])
     listed = _ranks_in(args.get("Process Group Ranks"))
     if listed is not None:
-        args["Process Group Ranks"] = str(sorted(new.get(rank, rank) for rank in listed))
+        text = ", " if ", " in args["Process Group Ranks"] else ","
+        others = sorted(new.get(rank, rank) for rank in listed)
+        args["Process Group Ranks"] = json.dumps(others, separators=(text, ":"))
 
 
 def _ranks_in(text: Any) -> list[Any] | None:
@@ -298,16 +300,20 @@ def _cut(trace: Trace, end: Decimal) -> None:
     for event, start, _ in timed(trace):
         if str(event.get("cat")) in ("cuda_runtime", "cuda_driver", "Runtime", "hip_runtime"):
             launched[(event.get("args") or {}).get("correlation")] = start < end
-    kept = []
-    for event in trace["traceEvents"]:
-        at = _start_of(event)
-        correlation = (
-            (event.get("args") or {}).get("correlation") if isinstance(event, dict) else None
-        )
-        if at is None or launched.get(correlation, at < end):
-            kept.append(event)
-    trace["traceEvents"] = kept
+    trace["traceEvents"] = [
+        event if _is_before(event, end, launched) else NOTHING for event in trace["traceEvents"]
+    ]
 
+
+def _is_before(event: Any, end: Decimal, launched: dict[Any, bool]) -> bool:
+    start = _start_of(event)
+    args = event.get("args") if isinstance(event, dict) else None
+    correlation = args.get("correlation") if isinstance(args, dict) else None
+    return start is None or launched.get(correlation, start < end)
+
+
+NOTHING: Event = {"ph": "M", "name": "nothing", "pid": 0, "tid": 0, "args": {}}
+"""Takes the position of an event that is cut off, so that the others keep theirs."""
 
 _GROUP_ARGUMENTS = (
     *("Process Group Name", "Process Group Description", "Process Group Ranks", "Seq"),

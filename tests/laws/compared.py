@@ -23,6 +23,8 @@ NOT_COMPARED = (
 )
 """Columns with sentences, paths and calls, which state times, ranks and ids in their text."""
 
+_RANKS = re.compile(r"\[\d+(, ?\d+)*\]")
+
 UNCHANGED = Effect()
 RELATIVE = 1e-6
 ABSOLUTE = 1e-6
@@ -100,10 +102,10 @@ def _followed(value: Any, kind: str, effect: Effect, rank: Any) -> Any:
 
 def _with_other_numbers(text: str, kind: str, ids: Mapping[str, Mapping[int, int]]) -> str:
     """Replace ids in a text: in lists of ranks, and after the words rank and stream."""
-    if kind == "ranks" and "rank" in ids:
-        return str(
-            sorted(ids["rank"].get(rank, rank) for rank in map(int, re.findall(r"\d+", text)))
-        )
+    if "rank" in ids and (kind == "ranks" or _RANKS.fullmatch(text)):
+        old = [int(rank) for rank in re.findall(r"\d+", text)]
+        new = iter(sorted(ids["rank"].get(rank, rank) for rank in old))
+        return re.sub(r"\d+", lambda _: str(next(new)), text)
     for word in ("rank", "stream"):
         if word in ids:
             other = partial(_other_number, ids[word])
@@ -116,8 +118,12 @@ def _other_number(new: Mapping[int, int], found: re.Match[str]) -> str:
 
 
 def _key_of(columns: Sequence[Column]) -> Callable[[Row], tuple[str, ...]]:
-    """Return the sort key of rows that are compared as a set: exact values first, rounded ones last."""
-    exact = [at for at, c in enumerate(columns) if c.type not in ("DOUBLE", "FLOAT")]
+    """Return the sort key of rows that are compared as a set: exact values, then rounded ones."""
+    exact = [
+        at
+        for at, column in enumerate(columns)
+        if kind_of(column) not in ("time", "point", "rate") and column.type != "DOUBLE"
+    ]
     rest = [at for at in range(len(columns)) if at not in exact]
 
     def key(row: Row) -> tuple[str, ...]:
@@ -127,7 +133,7 @@ def _key_of(columns: Sequence[Column]) -> Callable[[Row], tuple[str, ...]]:
 
 
 def _rounded(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else repr(value)
+    return f"{value:.5g}" if _is_number(value) else repr(value)
 
 
 def _close(kind: str, effect: Effect) -> Callable[[Any, Any], bool]:

@@ -46,7 +46,7 @@ class Effect:
     events: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     is_ordered: bool = True
     relative: float = 1e-6
-    slack_ns: float = 1
+    slack_ns: float = 2
 
 
 def kind_of(column: Column) -> str:
