@@ -26,7 +26,9 @@ NOT_COMPARED = (
 _RANKS = re.compile(r"\[\d+(, ?\d+)*\]")
 
 UNCHANGED = Effect()
-RELATIVE = 1e-6
+EXACT = 1e-9
+"""Relative difference of sums that are added in another order."""
+
 ABSOLUTE = 1e-6
 
 
@@ -138,7 +140,8 @@ def _rounded(value: Any) -> str:
 
 def _close(kind: str, effect: Effect) -> Callable[[Any, Any], bool]:
     is_time = kind in ("time", "point")
-    is_exact = effect.scale == 1 and effect.relative == RELATIVE
+    is_exact = effect.scale == 1 and effect.relative == UNCHANGED.relative
+    relative = EXACT if is_exact else effect.relative
     slack = effect.slack_ns * effect.scale if is_time and not is_exact else ABSOLUTE
 
     def close(left: Any, right: Any) -> bool:
@@ -152,7 +155,7 @@ def _close(kind: str, effect: Effect) -> Callable[[Any, Any], bool]:
             return False
         near = [left, left / effect.scale] if kind == "rate" else [left]
         return any(
-            abs(one - right) <= max(slack, effect.relative * max(abs(one), abs(right)))
+            abs(one - right) <= max(slack, relative * max(abs(one), abs(right)))
             or (one != one and right != right)  # noqa: PLR0124 (NaN)
             for one in near
         )

@@ -45,7 +45,7 @@ class Effect:
     ids: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     events: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     is_ordered: bool = True
-    relative: float = 1e-6
+    relative: float = 2e-5
     slack_ns: float = 2
 
 

@@ -259,8 +259,8 @@ WITH
         SELECT
             j.*,
             abs(j.test_ns - j.control_ns) <= CASE WHEN j.level_no = 3 THEN 0.005 WHEN j.noise_ns IS NULL THEN 0.01 ELSE 0.001 END * j.step_ns AS is_small,
-            -- If the noise exceeds this limit, the verdict on a difference within the noise is unknown.
-            coalesce(j.noise_ns > CASE WHEN j.level_no = 3 THEN 0.02 ELSE 0.01 END * j.step_ns, true) AND j.test_ns <> j.control_ns AS is_unknown
+            -- If the noise exceeds this limit, the verdict on a difference within the noise is unknown. 1 ns is rounding.
+            coalesce(j.noise_ns > CASE WHEN j.level_no = 3 THEN 0.02 ELSE 0.01 END * j.step_ns, true) AND abs(j.test_ns - j.control_ns) > 1 AS is_unknown
         FROM _judged AS j
     ),
     _weighed AS (
