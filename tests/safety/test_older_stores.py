@@ -190,6 +190,7 @@ def test_columns_that_came_later(
         assert store.sql("SELECT count(input_dims) FROM cpu_ops").rows() == [(2,)]
 
 
+@pytest.mark.slow(reason="large")
 def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
     """Every analysis runs on older stores, in which missing columns are NULL."""
     age(every_table, "old", LATER)
