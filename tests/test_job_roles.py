@@ -78,6 +78,7 @@ def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
     ]
 
 
+@pytest.mark.slow(reason="large")
 def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
     """All rows and columns equal those from ingesting only the role's traces."""
     for role, traces in job.traces.items():
@@ -138,6 +139,7 @@ def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[
     assert [row["rank"] for row in json.loads(capsys.readouterr().out)] == list(traces)
 
 
+@pytest.mark.slow(reason="large")
 def test_a_report_of_a_role_is_that_of_its_traces_alone(job: Roles, tmp_path: Path) -> None:
     """Reports differ only in the SQL to copy, which names the role's ranks, and in a note on it."""
     role, traces = next(iter(job.traces.items()))

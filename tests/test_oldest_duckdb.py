@@ -103,6 +103,7 @@ def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[
     return version, answers
 
 
+@pytest.mark.slow(reason="large")
 def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
     """Each view and macro returns the same rows in both DuckDB versions."""
     write_job(tmp_path / "traces", JobSpec(ranks=2, steps=3, layers=2))

@@ -134,6 +134,7 @@ def test_a_missing_operator(many: TraceStore) -> None:
     assert gated(many, "noise1", gone).verdict == "inconclusive"
 
 
+@pytest.mark.slow(reason="large")
 @pytest.mark.parametrize(
     ("required", "of_both", "of_candidate"),
     [
@@ -167,6 +168,7 @@ def test_one_rank_more(many: TraceStore) -> None:
     )
 
 
+@pytest.mark.slow(reason="large")
 def test_baseline_runs_are_noise(many: TraceStore) -> None:
     """With four baseline runs, the baseline is their mean, and the noise is their spread."""
     sides = [Side(many, run) for run in tuple(NOISE)[:4]]
