@@ -53,7 +53,7 @@ def test_every_view_of_a_new_store_takes_seconds(tmp_path: Path) -> None:
     check_costs(tmp_path / "job.store")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="large")
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the shared traces")
 def test_every_view_of_a_recorded_job_takes_seconds(tmp_path: Path) -> None:
     """Plain DuckDB reads each view of a recorded job of four ranks in seconds."""
