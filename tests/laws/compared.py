@@ -30,6 +30,8 @@ EXACT = 1e-9
 """Relative difference of sums that are added in another order."""
 
 ABSOLUTE = 1e-6
+PERCENT = 1e-3
+"""Difference of a share whose times are rounded to whole ns."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def differences(before: Answer, after: Answer, effect: Effect) -> Iterator[Diffe
         expected.sort(key=key)
         found.sort(key=key)
     for at, column in enumerate(columns):
-        close = _close(kind_of(column), effect)
+        close = _close(column, effect)
         for left, right in zip(expected, found, strict=True):
             if not close(left[at], right[at]):
                 yield Difference(column.name, _short(left[at]), _short(right[at]))
@@ -138,11 +140,12 @@ def _rounded(value: Any) -> str:
     return f"{value:.5g}" if _is_number(value) else repr(value)
 
 
-def _close(kind: str, effect: Effect) -> Callable[[Any, Any], bool]:
+def _close(column: Column, effect: Effect) -> Callable[[Any, Any], bool]:
+    kind = kind_of(column)
     is_time = kind in ("time", "point")
     is_exact = effect.scale == 1 and effect.relative == UNCHANGED.relative
     relative = EXACT if is_exact else effect.relative
-    slack = effect.slack_ns * effect.scale if is_time and not is_exact else ABSOLUTE
+    slack = ABSOLUTE if is_exact else effect.slack_ns * effect.scale if is_time else PERCENT
 
     def close(left: Any, right: Any) -> bool:
         if isinstance(left, list) and isinstance(right, list):
