@@ -158,12 +158,16 @@ def _is_collective(event: Event) -> bool:
     return str(event.get("cat")).lower() == "kernel" and "nccl" in str(event.get("name")).lower()
 
 
-def with_other_ids(job: Job) -> Changed:
+def with_other_ids(job: Job) -> Changed | None:
     """Renumber streams, processes, threads and correlation ids; their order stays."""
+    if not any(event.get("cat") for trace in job.ranks.values() for event, _, _ in timed(trace)):
+        return None  # Ascend's process ids state the device
     changed = job.copy()
     ids: dict[str, dict[int, int]] = {kind: {} for kind in ("stream", "correlation", "id")}
 
     def other(kind: str, value: Any) -> Any:
+        if isinstance(value, str) and value.isdecimal():
+            return str(other(kind, int(value)))
         if type(value) is not int or value <= 0:  # 0 and -1 mean something else on some devices
             return value
         return ids[kind].setdefault(value, value * 3 + 1)
