@@ -47,6 +47,16 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         [("--   rank  ", "--   run   ")],
         "column run is documented twice",
     ),
+    "share of a time as an integer": (
+        ANALYSIS,
+        [("100::DOUBLE * t.overlapped_ns", "100 * t.overlapped_ns")],
+        "the product 100 * t.overlapped_ns overflows BIGINT for long times; cast its first factor",
+    ),
+    "square of a time": (
+        ANALYSIS,
+        [("sum(c.dur) FILTER (c.communicates)", "sum(c.dur * c.dur) FILTER (c.communicates)")],
+        "the product c.dur * c.dur overflows BIGINT for long times; cast its first factor to HUGEINT",
+    ),
     "no columns": (
         "lib/intervals/gaps.sql",
         [("-- Columns:", "-- Returns:")],

@@ -7,11 +7,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
 from hta_sql.errors import LibraryError
-from hta_sql.library.objects import parse_library
+from hta_sql.library.objects import SqlObject, parse_library
+from hta_sql.library.rules.statement import read_statement
 from hta_sql.library.sql_files import sql_root
 from tests.broken_libraries import ANALYSIS, ENGINE_RULES, TEXT_RULES, Edit
 from tests.sql_rules.frozen import LOCK, freeze, refreeze
@@ -106,6 +108,31 @@ def test_the_small_library_keeps_its_rules(root: Path) -> None:
     """The small library, whose files other tests break, follows all rules."""
     assert find_problems(root) == []
     assert [a.name for a in check_library(root).analyses] == ["comm_comp_overlap_v1"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("a.own_ns * b.block_ns / 2", {"a.own_ns * b.block_ns"}),
+        ("sum(a.dur * (a.ts - b.end_ts))", {"a.dur * a.ts"}),
+        ("least(a.own_ns, 5) * -coalesce(b.dur, 0)", {"a.own_ns * b.dur"}),
+        ("100 * a.ns / b.ns", {"100 * a.ns"}),
+        ("a.wait_ns * 1000", {"1000 * a.wait_ns"}),
+        ("a.own_ns::HUGEINT * b.block_ns", set()),
+        ("a.own_ns * b.block_ns::DOUBLE", set()),
+        ("100::DOUBLE * a.ns / b.ns", set()),
+        ("100 * (a.ns / b.ns)", set()),
+        ("0.5 * a.ns + 8 * b.dur", set()),
+        ("a.ns * b.step_count", set()),
+        ("100 * sum(a.dur)", set()),
+    ],
+)
+def test_products_of_times_that_overflow(expression: str, found: set[str]) -> None:
+    """Products of two times, or of a time and 100 or more, need a cast; quotients and sums are wide enough."""
+    with duckdb.connect(":memory:") as con:
+        text = f"CREATE MACRO x() AS\n{expression}\n"
+        about = SqlObject(Path("x.sql"), "x", text, (0, 0, 0), is_scalar=True)
+        assert read_statement(con, about).products == found
 
 
 @pytest.mark.parametrize("rule", list(TEXT_RULES))

@@ -35,7 +35,10 @@ WITH
         SELECT p.*, CASE WHEN p.is_known THEN p.found_wait ELSE 0 END AS waited FROM parts AS p
     ),
     known AS MATERIALIZED (
-        SELECT k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts
+        SELECT
+            k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts,
+            -- One number identifies run, rank and recording: sorting by one column takes half as long.
+            row_number() OVER (ORDER BY k.run, k.rank, k.span) AS lane
         FROM rank_spans AS k
         WHERE k.event_count > 0 AND lib.is_requested(runs, k.run)
     ),
@@ -183,70 +186,37 @@ WITH
         JOIN blocks AS b ON b.run = m.run AND b.span = m.span
         JOIN clocks AS k ON k.run = m.run AND k.rank = m.rank AND k.span = m.span
     ),
+    -- Layers in order of precedence; bounds have layer 0. Unrecorded intervals contain no recorded activity and do not overlap.
     pieces AS (
-        SELECT g.run, g.rank, g.span, CASE g.class WHEN 'computation' THEN 1 ELSE 1::BIGINT << 40 END::DOUBLE AS unit, g.ts, g.ts + g.dur AS end_ts
+        SELECT g.run, g.rank, g.span, CASE g.class WHEN 'computation' THEN 1 ELSE 5 END AS layer, g.ts, g.ts + g.dur AS end_ts
         FROM gpu_ops AS g
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
         UNION ALL
-        SELECT p.run, p.rank, p.span, 1 << 30, p.ts, p.ts + p.waited FROM split AS p WHERE p.waited > 0
+        SELECT p.run, p.rank, p.span, 4, p.ts, p.ts + p.waited FROM split AS p WHERE p.waited > 0
         UNION ALL
-        SELECT p.run, p.rank, p.span, CASE WHEN p.is_known THEN 1 << 10 ELSE 1 << 20 END, p.ts + p.waited, p.end_ts
+        SELECT p.run, p.rank, p.span, CASE WHEN p.is_known THEN 2 ELSE 3 END, p.ts + p.waited, p.end_ts
         FROM split AS p
         WHERE p.end_ts > p.ts + p.waited
-    ),
-    -- Unrecorded intervals contain no recorded activity and do not overlap, so two bits are enough for their kind.
-    unrecorded AS (
-        SELECT u.run, u.rank, u.span, CASE u.kind WHEN 'before' THEN 1::BIGINT << 50 WHEN 'after' THEN 1::BIGINT << 51 ELSE 3::BIGINT << 50 END::DOUBLE AS unit, u.ts, u.ts + u.dur AS end_ts
+        UNION ALL
+        SELECT u.run, u.rank, u.span, CASE u.kind WHEN 'before' THEN 6 WHEN 'after' THEN 7 ELSE 8 END, u.ts, u.ts + u.dur
         FROM unrecorded_time AS u
         WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run)
+        UNION ALL
+        SELECT w.run, w.rank, w.span, 0, w.ts, w.end_ts FROM windows AS w
     ),
-    -- One 10-bit counter per kind, packed into one number: running sums of integers below 2^53 are exact.
-    bounds AS (
-        SELECT p.run, p.rank, p.span, p.ts AS at_ts, p.unit, 0 AS is_bound FROM pieces AS p
-        UNION ALL
-        SELECT p.run, p.rank, p.span, p.end_ts, -p.unit, 0 FROM pieces AS p
-        UNION ALL
-        SELECT u.run, u.rank, u.span, u.ts, u.unit, 0 FROM unrecorded AS u
-        UNION ALL
-        SELECT u.run, u.rank, u.span, u.end_ts, -u.unit, 0 FROM unrecorded AS u
-        UNION ALL
-        SELECT w.run, w.rank, w.span, w.ts, 0, 1 FROM windows AS w
-        UNION ALL
-        SELECT w.run, w.rank, w.span, w.end_ts, 0, 1 FROM windows AS w
-    ),
-    changes AS (
-        SELECT b.run, b.rank, b.span, b.at_ts, sum(b.unit) AS change, max(b.is_bound)::DOUBLE AS is_bound
-        FROM bounds AS b
-        GROUP BY b.run, b.rank, b.span, b.at_ts
-    ),
-    segments AS (
-        SELECT
-            c.run, c.rank, c.span, c.at_ts,
-            lead(c.at_ts) OVER sweep AS next_ts,
-            (sum(c.change) OVER sweep)::BIGINT AS running,
-            -- Index of the interval between two step bounds.
-            (sum(c.is_bound) OVER sweep)::BIGINT AS position
-        FROM changes AS c
-        WINDOW sweep AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
+    lane_pieces AS MATERIALIZED (
+        SELECT k.lane, p.ts, p.end_ts, p.layer, 0 AS count_1, 0 AS count_2
+        FROM pieces AS p
+        JOIN known AS k ON k.run = p.run AND k.rank = p.rank AND k.span = p.span
     ),
     told AS (
-        SELECT
-            s.run, s.rank, s.span, s.at_ts, s.next_ts, s.position, s.next_ts - s.at_ts AS ns,
-            CASE
-                WHEN s.running & 1023 > 0 THEN 1
-                WHEN (s.running >> 10) & 1023 > 0 THEN 2
-                WHEN (s.running >> 20) & 1023 > 0 THEN 3
-                WHEN (s.running >> 30) & 1023 > 0 THEN 4
-                WHEN (s.running >> 40) & 1023 > 0 THEN 5
-                WHEN s.running > 0 THEN 5 + (s.running >> 50)
-                ELSE 0
-            END AS part
-        FROM segments AS s
+        SELECT s.lane, s.ts AS at_ts, s.ts + s.dur AS next_ts, s.position, s.dur AS ns, s.layer AS part
+        FROM lib.counted_segments('lane_pieces') AS s
     ),
     -- Sums for each interval between two bounds, of which there are few.
     places AS (
         SELECT
-            t.run, t.rank, t.span, t.position, min(t.at_ts) AS from_ts,
+            t.lane, t.position, min(t.at_ts) AS from_ts,
             sum(CASE WHEN t.part = 1 THEN t.ns ELSE 0 END)::BIGINT AS compute_ns,
             sum(CASE WHEN t.part IN (2, 3) THEN t.ns ELSE 0 END)::BIGINT AS transfer_ns,
             sum(CASE WHEN t.part = 3 THEN t.ns ELSE 0 END)::BIGINT AS unmatched_ns,
@@ -259,11 +229,11 @@ WITH
             max(CASE WHEN t.part > 0 THEN t.next_ts END) AS busy_to
         FROM told AS t
         WHERE t.position > 0
-        GROUP BY t.run, t.rank, t.span, t.position
+        GROUP BY t.lane, t.position
     ),
     marks AS MATERIALIZED (
         SELECT
-            p.run, p.rank, p.span, p.from_ts,
+            p.lane, p.from_ts,
             coalesce(sum(p.compute_ns) OVER earlier, 0)::BIGINT AS compute_ns,
             coalesce(sum(p.transfer_ns) OVER earlier, 0)::BIGINT AS transfer_ns,
             coalesce(sum(p.unmatched_ns) OVER earlier, 0)::BIGINT AS unmatched_ns,
@@ -276,8 +246,8 @@ WITH
             min(p.busy_from) OVER later AS busy_from
         FROM places AS p
         WINDOW
-            earlier AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-            later AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+            earlier AS (PARTITION BY p.lane ORDER BY p.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            later AS (PARTITION BY p.lane ORDER BY p.position ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
     ),
     -- A recording has at most one undecided interval.
     undecided AS (
@@ -300,8 +270,9 @@ WITH
             least(coalesce(a.busy_from, w.end_ts), w.end_ts) - w.ts AS idle_before_ns,
             CASE WHEN a.busy_from < w.end_ts THEN w.end_ts - least(w.end_ts, b.busy_to) ELSE 0 END AS idle_after_ns
         FROM windows AS w
-        JOIN marks AS a ON a.run = w.run AND a.rank = w.rank AND a.span = w.span AND a.from_ts = w.ts
-        JOIN marks AS b ON b.run = w.run AND b.rank = w.rank AND b.span = w.span AND b.from_ts = w.end_ts
+        JOIN known AS k ON k.run = w.run AND k.rank = w.rank AND k.span = w.span
+        JOIN marks AS a ON a.lane = k.lane AND a.from_ts = w.ts
+        JOIN marks AS b ON b.lane = k.lane AND b.from_ts = w.end_ts
     )
 SELECT
     m.run, m.rank, m.span, m.step, m.is_last, m.is_common, m.block, m.ts, m.step_ns, m.compute_ns, m.exposed_transfer_ns, m.exposed_unmatched_ns,

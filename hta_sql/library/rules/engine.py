@@ -111,7 +111,7 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
     columns |= dict.fromkeys(("ref_rank", "excess_ns", "lane_id", "position", "ordinal"), "BIGINT")
     columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
-    columns |= {"unit": "DOUBLE", "window_unit": "INTEGER", "step": "BIGINT", "step_ns": "DOUBLE"}
+    columns |= {"count_1": "BIGINT", "count_2": "BIGINT", "step": "BIGINT", "step_ns": "DOUBLE"}
     columns |= {"cause": "VARCHAR", "call": "VARCHAR", "idle_ns": "BIGINT"}
     columns |= {"is_straggler": "BOOLEAN", "verdict": "VARCHAR", "set_id": "VARCHAR"}
     columns |= {"stage": "INTEGER", "late_blocks": "BIGINT[]"}

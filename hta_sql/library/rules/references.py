@@ -48,6 +48,7 @@ def references(library: Library, statement: Statement, allowed: str) -> Iterator
     """Check that a statement uses only tables and lib, and no leading underscore in CTE names."""
     yield from _unknown_tables(library, statement)
     yield from _unstable(statement)
+    yield from _products(statement)
     for name in sorted(statement.functions - TABLE_FUNCTIONS - _lib_names(library)):
         yield code_line(name), f"it calls {name}; {allowed}"
     for name in _starting_with_underscore(statement.ctes):
@@ -65,6 +66,7 @@ def references_of_lib(library: Library, statement: Statement) -> Iterator[Found]
     """
     yield from _unknown_tables(library, statement)
     yield from _unstable(statement)
+    yield from _products(statement)
     allowed = {*TABLE_FUNCTIONS, "query_table", *_lib_names(library)}
     for name in sorted(statement.functions - allowed):
         yield code_line(name), f"it calls {name}; a lib macro may use only tables and lib"
@@ -78,6 +80,17 @@ def references_of_lib(library: Library, statement: Statement) -> Iterator[Found]
 def _unstable(statement: Statement) -> Iterator[Found]:
     for name in sorted(statement.scalars & UNSTABLE):
         yield code_line(name), f"it calls {name}; equal input must give equal output everywhere"
+
+
+def _products(statement: Statement) -> Iterator[Found]:
+    for product in sorted(statement.products):
+        yield (
+            "^(?! *--).*" + ".*".join(map(re.escape, product.split(" * "))),
+            (
+                f"the product {product} overflows BIGINT for long times; cast its first factor to "
+                "HUGEINT, or to DOUBLE if rows are not summed"
+            ),
+        )
 
 
 def _lib_names(library: Library) -> set[str]:

@@ -11,6 +11,7 @@ import duckdb
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.objects import SqlObject
+from hta_sql.library.rules.products import overflowing_products
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Statement:
         functions: Table functions and macros that the statement calls, with their schema if given.
         scalars: Names of the scalar functions that the statement calls.
         texts: String literals of the statement.
+        products: Descriptions of products of times that can overflow.
         is_ordered: Whether the statement ends with an ORDER BY at the top level.
     """
 
@@ -31,6 +33,7 @@ class Statement:
     functions: frozenset[str]
     scalars: frozenset[str]
     texts: frozenset[str]
+    products: frozenset[str]
     is_ordered: bool
 
 
@@ -76,6 +79,7 @@ def read_statement(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Statemen
             node["function_name"].lower() for node in nodes if node.get("class") == "FUNCTION"
         ),
         texts=frozenset(x["text"] for x in literals if x and x["kind"] == "STRING"),
+        products=frozenset(overflowing_products(nodes)),
         is_ordered=any(modifier["type"] == "ORDER_MODIFIER" for modifier in top["modifiers"]),
     )
 

@@ -83,9 +83,9 @@ WITH
 SELECT
     i.run, i.part_kind, i.part, i.factor, m.step_ns,
     round(m.step_ns * (1 - i.saved_ns / nullif(i.recorded_ns, 0)))::BIGINT AS replayed_step_ns,
-    100 * i.saved_ns / nullif(i.recorded_ns, 0) AS saved_pct,
-    100 * i.low_ns / nullif(i.recorded_ns, 0) AS saved_low_pct,
-    100 * i.high_ns / nullif(i.recorded_ns, 0) AS saved_high_pct,
+    100::DOUBLE * i.saved_ns / nullif(i.recorded_ns, 0) AS saved_pct,
+    100::DOUBLE * i.low_ns / nullif(i.recorded_ns, 0) AS saved_low_pct,
+    100::DOUBLE * i.high_ns / nullif(i.recorded_ns, 0) AS saved_high_pct,
     CASE WHEN i.is_between OR i.free_host_count > 0 OR l.run IS NOT NULL THEN 'lower' ELSE 'estimate' END AS bound,
     i.recorded_ns,
     i.recorded_ns - round(i.saved_ns)::BIGINT AS replayed_ns,

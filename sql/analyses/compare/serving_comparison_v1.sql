@@ -280,7 +280,7 @@ SELECT
     round(t.difference)::BIGINT AS diff_ns,
     100 * t.difference / nullif(t.control_mean, 0) AS diff_pct,
     t.noise_ns,
-    100 * t.noise_ns / nullif(t.control_mean, 0) AS noise_pct,
+    100::DOUBLE * t.noise_ns / nullif(t.control_mean, 0) AS noise_pct,
     t.is_change,
     t.verdict,
     1e9 * t.control_tokens / nullif(t.control_mean, 0) AS control_input_tokens_per_s,

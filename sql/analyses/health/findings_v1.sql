@@ -59,7 +59,7 @@ WITH
         SELECT k.*, r.dur AS rank_ns
         FROM unrecorded_kinds AS k
         JOIN ranks AS r ON r.run = k.run AND r.rank = k.rank
-        WHERE 100 * k.ns >= CASE k.kind WHEN 'undecided' THEN undecided_above_pct ELSE unrecorded_above_pct END * r.dur
+        WHERE 100::DOUBLE * k.ns >= CASE k.kind WHEN 'undecided' THEN undecided_above_pct ELSE unrecorded_above_pct END * r.dur
     ),
     served AS (
         SELECT DISTINCT i.run, i.rank FROM lib.annotated_iterations(runs, ranks) AS i
@@ -156,23 +156,23 @@ WITH
         FROM health AS h
         WHERE h.gpu_op_count > 0 AND 100 * h.unlinked_gpu_op_count / h.gpu_op_count > unlinked_above_pct
         UNION ALL
-        SELECT u.run, u.rank, 'warning', 'unrecorded_before', 100 * u.ns / u.rank_ns,
-            lib.message('findings.unrecorded_before', {'before_ns': u.ns, 'before_pct': 100 * u.ns / u.rank_ns})
+        SELECT u.run, u.rank, 'warning', 'unrecorded_before', 100::DOUBLE * u.ns / u.rank_ns,
+            lib.message('findings.unrecorded_before', {'before_ns': u.ns, 'before_pct': 100::DOUBLE * u.ns / u.rank_ns})
         FROM unrecorded AS u
         WHERE u.kind = 'before'
         UNION ALL
-        SELECT u.run, u.rank, 'error', 'unrecorded_lost', 100 * u.ns / u.rank_ns,
-            lib.message('findings.unrecorded_lost', {'launch_count': u.launch_count, 'lost_ns': u.ns, 'lost_pct': 100 * u.ns / u.rank_ns})
+        SELECT u.run, u.rank, 'error', 'unrecorded_lost', 100::DOUBLE * u.ns / u.rank_ns,
+            lib.message('findings.unrecorded_lost', {'launch_count': u.launch_count, 'lost_ns': u.ns, 'lost_pct': 100::DOUBLE * u.ns / u.rank_ns})
         FROM unrecorded AS u
         WHERE u.kind = 'lost'
         UNION ALL
-        SELECT u.run, u.rank, 'warning', 'unrecorded_after', 100 * u.ns / u.rank_ns,
-            lib.message('findings.unrecorded_after', {'after_ns': u.ns, 'after_pct': 100 * u.ns / u.rank_ns})
+        SELECT u.run, u.rank, 'warning', 'unrecorded_after', 100::DOUBLE * u.ns / u.rank_ns,
+            lib.message('findings.unrecorded_after', {'after_ns': u.ns, 'after_pct': 100::DOUBLE * u.ns / u.rank_ns})
         FROM unrecorded AS u
         WHERE u.kind = 'after'
         UNION ALL
-        SELECT u.run, u.rank, 'note', 'undecided_start', 100 * u.ns / u.rank_ns,
-            lib.message('findings.undecided_start', {'undecided_ns': u.ns, 'undecided_pct': 100 * u.ns / u.rank_ns})
+        SELECT u.run, u.rank, 'note', 'undecided_start', 100::DOUBLE * u.ns / u.rank_ns,
+            lib.message('findings.undecided_start', {'undecided_ns': u.ns, 'undecided_pct': 100::DOUBLE * u.ns / u.rank_ns})
         FROM unrecorded AS u
         WHERE u.kind = 'undecided'
         UNION ALL

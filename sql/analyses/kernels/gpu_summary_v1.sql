@@ -62,91 +62,91 @@ WITH
     tensor AS (
         SELECT t.* FROM lib.tensor_core_names('named') AS t
     ),
-    -- Five 10-bit counters packed into one integer: kernels, then kernels with blocks, with occupancy, on tensor
-    -- cores, and with unknown tensor core use.
     ops AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.device, g.ts, g.ts + g.dur AS end_ts,
-            CASE WHEN g.kind = 'kernel' THEN 1 ELSE 0 END
-            + CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN 1::BIGINT << 10 ELSE 0 END
-            + CASE WHEN g.kind = 'kernel' AND lib.estimated_occupancy_pct(g.occupancy_pct, g.shared_memory_bytes) IS NOT NULL THEN 1::BIGINT << 20 ELSE 0 END
-            + CASE WHEN t.uses_tensor_cores THEN 1::BIGINT << 30 ELSE 0 END
-            + CASE WHEN g.kind = 'kernel' AND t.uses_tensor_cores IS NULL THEN 1::BIGINT << 40 ELSE 0 END AS unit,
-            -- Values are in millionths: running sums of integers below 2^53 are exact.
-            CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN round(1000000 * g.blocks_per_sm) ELSE 0 END AS blocks,
-            CASE WHEN g.kind = 'kernel' THEN coalesce(round(1000000 * lib.estimated_occupancy_pct(g.occupancy_pct, g.shared_memory_bytes)), 0) ELSE 0 END AS occupancy,
-            CASE WHEN g.kind = 'kernel' THEN 0 ELSE 1 END AS copies
+            g.run, g.rank, g.device, g.ts, g.ts + g.dur AS end_ts, g.kind = 'kernel' AS is_kernel,
+            g.kind = 'kernel' AND coalesce(g.blocks_per_sm >= 0, false) AS knows_blocks,
+            -- Values are in millionths, because sums of integers are exact. One block per multiprocessor counts as 100 %.
+            CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN round(1000000 * least(g.blocks_per_sm, 1))::BIGINT END AS blocks,
+            CASE WHEN g.kind = 'kernel' THEN round(1000000 * lib.estimated_occupancy_pct(g.occupancy_pct, g.shared_memory_bytes))::BIGINT END AS occupancy,
+            t.uses_tensor_cores
         FROM gpu_ops AS g
         LEFT JOIN tensor AS t ON t.name = g.name AND g.kind = 'kernel'
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    active AS (
-        SELECT DISTINCT o.run, o.rank, o.device FROM ops AS o
+    -- One number identifies run, rank and device: sorting by one column takes half as long.
+    lanes AS MATERIALIZED (
+        SELECT o.run, o.rank, o.device, row_number() OVER (ORDER BY o.run, o.rank, o.device) AS lane
+        FROM (SELECT DISTINCT p.run, p.rank, p.device FROM ops AS p) AS o
     ),
-    unrecorded AS (
-        SELECT u.run, u.rank, u.ts, u.ts + u.dur AS end_ts
+    lane_ops AS MATERIALIZED (
+        SELECT l.lane, o.* EXCLUDE (run, rank, device)
+        FROM ops AS o
+        JOIN lanes AS l ON l.run = o.run AND l.rank = o.rank AND l.device IS NOT DISTINCT FROM o.device
+    ),
+    -- Layers: 1 kernels, 2 other operations, 3 unrecorded time, which contains no operations. Counters: 1 steps, 2 blocks
+    -- per multiprocessor. Segments are cut at each operation.
+    pieces AS MATERIALIZED (
+        SELECT o.lane, o.ts, o.end_ts, CASE WHEN o.is_kernel THEN 1 ELSE 2 END AS layer, 0 AS count_1, 0::BIGINT AS count_2 FROM lane_ops AS o
+        UNION ALL
+        SELECT o.lane, o.ts, o.end_ts, 0, 0, coalesce(o.blocks, 0) FROM lane_ops AS o WHERE o.is_kernel
+        UNION ALL
+        SELECT l.lane, w.from_ts, w.to_ts, 0, 1, 0 FROM windows AS w JOIN lanes AS l ON l.run = w.run AND l.rank = w.rank
+        UNION ALL
+        SELECT l.lane, u.ts, u.ts + u.dur, 3, 0, 0
         FROM unrecorded_time AS u
+        JOIN lanes AS l ON l.run = u.run AND l.rank = u.rank
         WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
     ),
-    bounds AS (
-        SELECT o.run, o.rank, o.device, o.ts AS at_ts, o.unit, o.blocks, o.occupancy, o.copies, 0 AS in_step, 0 AS missing FROM ops AS o
-        UNION ALL
-        SELECT o.run, o.rank, o.device, o.end_ts, -o.unit, -o.blocks, -o.occupancy, -o.copies, 0, 0 FROM ops AS o
-        UNION ALL
-        SELECT a.run, a.rank, a.device, w.from_ts, 0, 0, 0, 0, 1, 0 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
-        UNION ALL
-        SELECT a.run, a.rank, a.device, w.to_ts, 0, 0, 0, 0, -1, 0 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
-        UNION ALL
-        SELECT a.run, a.rank, a.device, u.ts, 0, 0, 0, 0, 0, 1 FROM unrecorded AS u JOIN active AS a ON a.run = u.run AND a.rank = u.rank
-        UNION ALL
-        SELECT a.run, a.rank, a.device, u.end_ts, 0, 0, 0, 0, 0, -1 FROM unrecorded AS u JOIN active AS a ON a.run = u.run AND a.rank = u.rank
-    ),
-    changes AS (
-        SELECT
-            b.run, b.rank, b.device, b.at_ts,
-            sum(b.unit)::DOUBLE AS unit, sum(b.blocks) AS blocks, sum(b.occupancy) AS occupancy,
-            sum(b.copies)::DOUBLE AS copies, sum(b.in_step)::DOUBLE AS in_step, sum(b.missing)::DOUBLE AS missing
-        FROM bounds AS b
-        GROUP BY b.run, b.rank, b.device, b.at_ts
-    ),
-    swept AS (
-        SELECT
-            c.run, c.rank, c.device,
-            lead(c.at_ts) OVER so_far - c.at_ts AS ns,
-            (sum(c.unit) OVER so_far)::BIGINT AS running,
-            (sum(c.blocks) OVER so_far)::BIGINT AS blocks,
-            (sum(c.occupancy) OVER so_far)::BIGINT AS occupancy,
-            sum(c.copies) OVER so_far > 0 AS copies,
-            sum(c.in_step) OVER so_far > 0 AS in_step,
-            sum(c.missing) OVER so_far > 0 AS is_missing
-        FROM changes AS c
-        WINDOW so_far AS (PARTITION BY c.run, c.rank, c.device ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
+    swept AS MATERIALIZED (
+        SELECT s.lane, s.ts, s.dur AS ns, s.layer, s.count_1 > 0 AS in_step, s.count_2 AS blocks FROM lib.counted_segments('pieces') AS s
     ),
     summed AS (
         SELECT
-            s.run, s.rank, s.device,
+            s.lane,
             sum(s.ns)::BIGINT AS observed_ns,
-            sum(CASE WHEN s.is_missing THEN 0 ELSE s.ns END)::BIGINT AS recorded_ns,
-            sum(CASE WHEN s.running & 1023 > 0 THEN s.ns ELSE 0 END)::BIGINT AS kernel_ns,
-            sum(CASE WHEN s.running & 1023 > 0 OR s.copies THEN s.ns ELSE 0 END)::BIGINT AS busy_ns,
-            sum((s.running & 1023) * s.ns) AS kernel_sum,
-            sum((s.running >> 10 & 1023) * s.ns) AS sm_known,
-            sum((s.running >> 20 & 1023) * s.ns) AS occupancy_known,
-            sum((s.running >> 30 & 1023) * s.ns) AS on_tensor_cores,
-            sum((s.running >> 40 & 1023) * s.ns) AS tensor_unknown,
-            sum(least(s.blocks, 1000000)::HUGEINT * s.ns) AS blocks,
-            sum(s.occupancy::HUGEINT * s.ns) AS occupancy
+            sum(CASE WHEN s.layer = 3 THEN 0 ELSE s.ns END)::BIGINT AS recorded_ns,
+            sum(CASE WHEN s.layer = 1 THEN s.ns ELSE 0 END)::BIGINT AS kernel_ns,
+            sum(CASE WHEN s.layer IN (1, 2) THEN s.ns ELSE 0 END)::BIGINT AS busy_ns,
+            sum(least(s.blocks, 1000000)::HUGEINT * s.ns) AS blocks
         FROM swept AS s
         WHERE s.in_step
-        GROUP BY s.run, s.rank, s.device
+        GROUP BY s.lane
+    ),
+    -- Prefix sums from the start of the lane: the time of a kernel in steps is the value at its end minus the value at
+    -- its start.
+    marks AS MATERIALIZED (
+        SELECT
+            s.lane, s.ts,
+            coalesce(sum(CASE WHEN s.in_step THEN s.ns ELSE 0 END) OVER (PARTITION BY s.lane ORDER BY s.ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stepped_ns
+        FROM swept AS s
+    ),
+    kernels AS (
+        SELECT o.lane, b.stepped_ns - a.stepped_ns AS ns, o.knows_blocks, o.occupancy, o.uses_tensor_cores
+        FROM lane_ops AS o
+        JOIN marks AS a ON a.lane = o.lane AND a.ts = o.ts
+        JOIN marks AS b ON b.lane = o.lane AND b.ts = o.end_ts
+        WHERE o.is_kernel
+    ),
+    kernel_sums AS (
+        SELECT
+            k.lane,
+            sum(k.ns) AS kernel_sum,
+            coalesce(sum(k.ns) FILTER (k.knows_blocks), 0) AS sm_known,
+            coalesce(sum(k.ns) FILTER (k.occupancy IS NOT NULL), 0) AS occupancy_known,
+            coalesce(sum(k.ns) FILTER (k.uses_tensor_cores), 0) AS on_tensor_cores,
+            coalesce(sum(k.ns) FILTER (k.uses_tensor_cores IS NULL), 0) AS tensor_unknown,
+            coalesce(sum(k.occupancy * k.ns), 0) AS occupancy
+        FROM kernels AS k
+        GROUP BY k.lane
     ),
     peaks AS (
         SELECT p.* FROM lib.memory_peaks(runs, ranks, steps, false) AS p WHERE p.device_type = 1
     )
 SELECT
-    s.run,
-    s.rank,
-    s.device,
+    l.run,
+    l.rank,
+    l.device,
     n.name AS device_name,
     v.compute_major || '.' || v.compute_minor AS compute_capability,
     v.multiprocessor_count::BIGINT AS multiprocessor_count,
@@ -155,18 +155,20 @@ SELECT
     s.kernel_ns,
     100 * (s.kernel_ns / nullif(s.recorded_ns, 0)) AS utilization_pct,
     100 * (s.busy_ns / nullif(s.recorded_ns, 0)) AS busy_pct,
-    CASE WHEN s.sm_known > 0 THEN s.blocks / nullif(s.recorded_ns, 0) / 10000 END AS sm_efficiency_pct,
-    100 * (s.sm_known / nullif(s.kernel_sum, 0)) AS sm_known_pct,
-    s.occupancy / nullif(s.occupancy_known, 0) / 1000000 AS occupancy_pct,
-    100 * (s.occupancy_known / nullif(s.kernel_sum, 0)) AS occupancy_known_pct,
-    CASE WHEN s.tensor_unknown < s.kernel_sum THEN 100 * (s.on_tensor_cores / s.kernel_sum) END AS tensor_core_pct,
-    100 * (s.tensor_unknown / nullif(s.kernel_sum, 0)) AS tensor_core_unknown_pct,
+    CASE WHEN k.sm_known > 0 THEN s.blocks / nullif(s.recorded_ns, 0) / 10000 END AS sm_efficiency_pct,
+    100 * (k.sm_known / nullif(k.kernel_sum, 0)) AS sm_known_pct,
+    k.occupancy / nullif(k.occupancy_known, 0) / 1000000 AS occupancy_pct,
+    100 * (k.occupancy_known / nullif(k.kernel_sum, 0)) AS occupancy_known_pct,
+    CASE WHEN k.tensor_unknown < k.kernel_sum THEN 100 * (k.on_tensor_cores / k.kernel_sum) END AS tensor_core_pct,
+    100 * (k.tensor_unknown / nullif(k.kernel_sum, 0)) AS tensor_core_unknown_pct,
     p.peak_allocated_bytes,
     p.peak_reserved_bytes,
     v.total_memory_bytes AS capacity_bytes,
     100 * (greatest(p.peak_allocated_bytes, p.peak_reserved_bytes) / nullif(v.total_memory_bytes, 0)) AS peak_pct
 FROM summed AS s
-LEFT JOIN lib.device_models(runs, ranks) AS n ON n.run = s.run AND n.rank = s.rank AND n.device = s.device
-LEFT JOIN devices AS v ON v.run = s.run AND v.rank = s.rank AND v.device = s.device
-LEFT JOIN peaks AS p ON p.run = s.run AND p.rank = s.rank AND p.device = s.device
-ORDER BY s.run, s.rank, s.device
+JOIN lanes AS l ON l.lane = s.lane
+LEFT JOIN kernel_sums AS k ON k.lane = s.lane
+LEFT JOIN lib.device_models(runs, ranks) AS n ON n.run = l.run AND n.rank = l.rank AND n.device = l.device
+LEFT JOIN devices AS v ON v.run = l.run AND v.rank = l.rank AND v.device = l.device
+LEFT JOIN peaks AS p ON p.run = l.run AND p.rank = l.rank AND p.device = l.device
+ORDER BY l.run, l.rank, l.device

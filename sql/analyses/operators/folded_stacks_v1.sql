@@ -66,8 +66,8 @@ WITH
         JOIN totals AS t ON t.run = z.run AND t.rank = z.rank
         WHERE
             min_pct <= 0
-            OR (z.host_ns > 0 AND 100 * z.host_ns >= min_pct * t.host_ns)
-            OR (z.device_ns > 0 AND 100 * z.device_ns >= min_pct * t.device_ns)
+            OR (z.host_ns > 0 AND 100::DOUBLE * z.host_ns >= min_pct * t.host_ns)
+            OR (z.device_ns > 0 AND 100::DOUBLE * z.device_ns >= min_pct * t.device_ns)
     ),
     -- Depth to which each chain is shown.
     cut AS (

@@ -64,7 +64,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 WITH
     -- Round roofline times to whole picoseconds, so that sums do not depend on the order.
     calls AS (
-        SELECT c.*, round(1000 * c.roofline_ns)::BIGINT AS roofline_ps
+        SELECT c.*, round(1000::DOUBLE * c.roofline_ns)::HUGEINT AS roofline_ps
         FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, custom_peak_tflops, custom_peak_tbps) AS c
     ),
     summed AS (
@@ -80,7 +80,7 @@ WITH
             count(*) AS call_count, sum(c.kernel_count)::BIGINT AS kernel_count, sum(c.device_ns)::BIGINT AS device_ns,
             CASE WHEN count(c.flops) = count(*) THEN TRY_CAST(sum(c.flops) AS BIGINT) END AS flops,
             CASE WHEN count(c.moved_bytes) = count(*) THEN sum(c.moved_bytes)::BIGINT END AS moved_bytes,
-            CASE WHEN count(c.roofline_ps) = count(*) THEN sum(c.roofline_ps)::BIGINT END AS roofline_ps
+            CASE WHEN count(c.roofline_ps) = count(*) THEN sum(c.roofline_ps) END AS roofline_ps
         FROM calls AS c
         GROUP BY ALL
     ),

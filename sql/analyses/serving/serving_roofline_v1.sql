@@ -78,8 +78,8 @@ WITH
     calls AS MATERIALIZED (
         SELECT
             c.*, i.phase,
-            round(1000 * c.max_roofline_ns)::BIGINT AS max_roofline_ps,
-            round(1000 * c.roofline_ns)::BIGINT AS roofline_ps,
+            round(1000::DOUBLE * c.max_roofline_ns)::HUGEINT AS max_roofline_ps,
+            round(1000::DOUBLE * c.roofline_ns)::HUGEINT AS roofline_ps,
             TRY_CAST(c.max_flops AS BIGINT) AS flops,
             TRY_CAST(c.max_moved_bytes AS BIGINT) AS moved_bytes
         FROM lib.iteration_calls('found', 'modeled', runs, ranks, window_tokens, windowed_layer_pct, custom_peak_tflops) AS c

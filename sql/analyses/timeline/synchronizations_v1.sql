@@ -86,7 +86,7 @@ WITH
         GROUP BY r.part
     ),
     drained AS (
-        SELECT p.run, p.rank, p.drain_id, sum(r.dur * len(p.in_steps))::BIGINT AS idle, max(len(p.in_steps)) AS step_count
+        SELECT p.run, p.rank, p.drain_id, sum(r.dur::HUGEINT * len(p.in_steps))::BIGINT AS idle, max(len(p.in_steps)) AS step_count
         FROM drained_parts AS p
         JOIN reasons AS r ON r.part = p.part
         GROUP BY p.run, p.rank, p.drain_id
@@ -94,7 +94,7 @@ WITH
     placed AS (
         SELECT
             t.run, t.rank, t.event_id, t.name AS call, t.end_ts - t.ts AS dur, t.busy, t.copied,
-            coalesce(least(d.idle, (t.end_ts - t.ts) * d.step_count), 0) AS idle,
+            coalesce(least(d.idle, (t.end_ts - t.ts)::HUGEINT * d.step_count)::BIGINT, 0) AS idle,
             CASE
                 WHEN t.is_copy THEN 'copy'
                 WHEN contains(t.name, 'Stream') THEN 'stream'

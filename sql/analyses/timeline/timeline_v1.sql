@@ -106,14 +106,14 @@ WITH
         GROUP BY r.run
     ),
     sized AS MATERIALIZED (
-        SELECT e.run, e.from_ts, greatest(1, e.total * e.rank_count // greatest(1, bucket_count))::BIGINT AS width
+        SELECT e.run, e.from_ts, greatest(1, e.total * e.rank_count // greatest(1, bucket_count)) AS width
         FROM extents AS e
     ),
     placed AS (
         SELECT
             r.*, r.ts - z.from_ts AS start_ns, s.span,
             -- Short events share a bucket; long events have a row of their own.
-            CASE WHEN r.dur < z.width AND r.lane <> 'step' THEN (r.ts - s.from_ts) // z.width ELSE -1 - r.event_id END AS bucket
+            CASE WHEN r.dur < z.width AND r.lane <> 'step' THEN ((r.ts - s.from_ts) // z.width)::BIGINT ELSE -1 - r.event_id END AS bucket
         FROM rows_of_lanes AS r
         JOIN sized AS z ON z.run = r.run
         JOIN recorded AS s ON s.run = r.run AND s.span = lib.span_of(r.event_id)
@@ -130,7 +130,7 @@ WITH
         SELECT i.*
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i
         JOIN sized AS z ON z.run = i.run
-        WHERE 8 * i.dur >= z.width
+        WHERE 8::HUGEINT * i.dur >= z.width
     ),
     reasons AS (
         SELECT w.part, w.cause, coalesce(w.name, w.call, w.cause) AS name, min(w.event_id) AS event_id, sum(w.dur) AS ns

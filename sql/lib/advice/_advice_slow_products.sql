@@ -16,7 +16,7 @@ WITH
         SELECT p.* FROM query_table(products) AS p WHERE p.is_far
     )
 SELECT
-    f.run, f.rank, 'slow_products' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, f.compute_ns) * (f.affected_ns - f.least_ns) // f.affected_ns AS ceiling_ns, 'medium' AS confidence,
+    f.run, f.rank, 'slow_products' AS rule, f.subject, f.event_count, f.affected_ns, (least(f.affected_ns, f.compute_ns)::HUGEINT * (f.affected_ns - f.least_ns) // f.affected_ns)::BIGINT AS ceiling_ns, 'medium' AS confidence,
     NULL::BIGINT AS event_id,
     lib.message('advice.slow_products', {'product_count': f.event_count, 'share_pct': f.affected_pct, 'peak_pct': 100 * (f.least_ns / f.affected_ns)}) AS message,
     f.evidence_sql,

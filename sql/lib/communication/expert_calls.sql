@@ -26,12 +26,12 @@ CREATE OR REPLACE MACRO lib.expert_calls(
 --   fastest_ns     BIGINT [ns]     Duration on the fastest rank; NULL for a single rank, or if calls cannot be matched.
 --   overlapped_ns  BIGINT [ns]     Part of dur during which the rank computes.
 --   since_ns       BIGINT [ns]     Time since the end of the previous call of the same role.
---   block_count    BIGINT [count]  Number of thread blocks.
+--   block_count    BIGINT [count]  Number of thread blocks; NULL if the recorded grid is beyond any device.
 WITH
     _calls AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.span, g.event_id, g.ts, g.dur, g.step, g.in_last_step, g.comm_library, g.comm_role, g.name,
-            g.grid_x * g.grid_y * g.grid_z AS block_count,
+            TRY_CAST(g.grid_x::HUGEINT * g.grid_y * g.grid_z AS BIGINT) AS block_count,
             row_number() OVER (PARTITION BY g.run, g.rank, g.comm_library, g.comm_role ORDER BY g.ts, g.event_id) AS position,
             count(*) OVER (PARTITION BY g.run, g.rank, g.comm_library, g.comm_role) AS call_count
         FROM gpu_ops AS g

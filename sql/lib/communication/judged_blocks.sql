@@ -56,7 +56,7 @@ WITH
     _scaled AS MATERIALIZED (
         SELECT
             i.item_kind, i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, i.block_ns AS length, l.block_ns, l.min_pct,
-            round(i.own_ns * l.block_ns / i.block_ns)::BIGINT AS own, round(i.wait_ns * l.block_ns / i.block_ns)::BIGINT AS wait
+            round(i.own_ns::DOUBLE * l.block_ns / i.block_ns)::BIGINT AS own, round(i.wait_ns::DOUBLE * l.block_ns / i.block_ns)::BIGINT AS wait
         FROM query_table(block_items) AS i
         JOIN _lengths AS l ON l.item_kind = i.item_kind AND l.run = i.run
         WHERE i.block_ns > 0
@@ -89,7 +89,7 @@ WITH
         SELECT
             c.item_kind, c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, any_value(c.min_pct) AS min_pct, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
             -- The cost is not scaled, so a long block has more weight.
-            avg(round(c.late * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost * c.length / c.block_ns)::BIGINT) AS cost,
+            avg(round(c.late::HUGEINT * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost::HUGEINT * c.length / c.block_ns)::BIGINT) AS cost,
             avg(c.own) AS own, avg(c.peer_own) AS peer_own,
             count(*) OVER (PARTITION BY c.item_kind, c.run, c.set_id) AS set_size
         FROM _compared AS c

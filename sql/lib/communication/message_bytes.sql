@@ -13,8 +13,8 @@ CREATE OR REPLACE MACRO lib.message_bytes(
     -- Number of elements received.
     received_elems
 ) AS
--- Returns: BIGINT [bytes]  Message size; NULL if the number or type of elements is unknown.
-lib.elem_bytes(elem_type_name)::BIGINT * CASE
+-- Returns: BIGINT [bytes]  Message size; NULL if the number or type of elements is unknown, or the product is beyond BIGINT.
+TRY_CAST(lib.elem_bytes(elem_type_name)::HUGEINT * CASE
     WHEN collective_name IN ('all_gather', 'gather', 'recv') THEN coalesce(nullif(received_elems, 0), sent_elems)
     ELSE coalesce(nullif(sent_elems, 0), received_elems)
-END
+END AS BIGINT)

@@ -94,4 +94,4 @@ LEFT JOIN _connected AS c ON c.run = p.run AND c.rank = p.rank
 WHERE
     p.is_common
     AND (e.is_whole OR NOT e.ends)
-    AND 50 * (p.unrecorded_before_ns + p.unrecorded_lost_ns + p.unrecorded_after_ns) < p.step_ns
+    AND 50::HUGEINT * (p.unrecorded_before_ns + p.unrecorded_lost_ns + p.unrecorded_after_ns) < p.step_ns

@@ -167,4 +167,4 @@ FROM _slow AS s
 JOIN _exposed AS e ON e.run = s.run AND e.channel_id = s.channel_id
 LEFT JOIN _common AS c ON c.run = s.run
 LEFT JOIN _common_host AS h ON h.run = s.run
-WHERE 100 * least(s.late_ns * s.block_count, e.ns) >= min_pct * s.block_ns * s.block_count
+WHERE 100::DOUBLE * least(s.late_ns * s.block_count, e.ns) >= min_pct * s.block_ns * s.block_count

@@ -47,7 +47,7 @@ SELECT
     round(i.least_ns)::BIGINT AS predicted_low_ns, round(i.most_ns)::BIGINT AS predicted_high_ns,
     round(i.measured_ns)::BIGINT AS measured_step_ns, round(i.noise_ns)::BIGINT AS measured_noise_ns,
     round(i.measured_ns)::BIGINT - i.replayed_step_ns AS diff_ns,
-    100 * (i.measured_ns - i.replayed_step_ns) / nullif(i.step_ns, 0) AS diff_pct,
+    100::DOUBLE * (i.measured_ns - i.replayed_step_ns) / nullif(i.step_ns, 0) AS diff_pct,
     CASE
         WHEN i.measured_ns + coalesce(i.noise_ns, 0) < i.least_ns AND i.bound IS DISTINCT FROM 'lower' THEN 'faster than predicted'
         WHEN i.measured_ns - coalesce(i.noise_ns, 0) > i.most_ns AND i.bound IS DISTINCT FROM 'upper' THEN 'slower than predicted'

@@ -35,9 +35,8 @@ WITH
             t.lane,
             t.ts,
             t.end_ts,
-            count_if(t.is_start) OVER (
-                PARTITION BY t.lane ORDER BY t.ts, t.end_ts ROWS UNBOUNDED PRECEDING
-            ) AS island
+            -- Equal intervals may be in another order than above, so this frame includes all of them (no ROWS).
+            count_if(t.is_start) OVER (PARTITION BY t.lane ORDER BY t.ts, t.end_ts) AS island
         FROM _starts AS t
     )
 SELECT

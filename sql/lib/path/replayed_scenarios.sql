@@ -112,9 +112,9 @@ WITH
 SELECT
     t.run, t.scenario, t.position, t.step_ns,
     round(t.step_ns::HUGEINT * t.replayed_ns / nullif(t.recorded_ns, 0))::BIGINT AS replayed_step_ns,
-    100 * (t.recorded_ns - t.replayed_ns) / nullif(t.recorded_ns, 0) AS saved_pct,
-    CASE WHEN t.replayed_ns IS NOT NULL THEN 100 * t.low_ns / nullif(t.recorded_ns, 0) END AS saved_low_pct,
-    CASE WHEN t.replayed_ns IS NOT NULL THEN 100 * t.high_ns / nullif(t.recorded_ns, 0) END AS saved_high_pct,
+    100::DOUBLE * (t.recorded_ns - t.replayed_ns) / nullif(t.recorded_ns, 0) AS saved_pct,
+    CASE WHEN t.replayed_ns IS NOT NULL THEN 100::DOUBLE * t.low_ns / nullif(t.recorded_ns, 0) END AS saved_low_pct,
+    CASE WHEN t.replayed_ns IS NOT NULL THEN 100::DOUBLE * t.high_ns / nullif(t.recorded_ns, 0) END AS saved_high_pct,
     CASE WHEN t.replayed_ns IS NOT NULL THEN t.bound END AS bound,
     t.recorded_ns, t.replayed_ns, t.changed_ranks, t.rank_count, t.collective_count, t.reason_code
 FROM _scenarios AS t

@@ -61,8 +61,8 @@ WITH
     _waiting AS (
         SELECT
             i.run,
-            sum(CASE WHEN i.waits_for = 'host' THEN i.dur * len(i.in_steps) ELSE 0 END) AS not_launched,
-            sum(CASE WHEN i.waits_for = 'unknown' THEN i.dur * len(i.in_steps) ELSE 0 END) AS not_told
+            sum(CASE WHEN i.waits_for = 'host' THEN i.dur::HUGEINT * len(i.in_steps) ELSE 0 END) AS not_launched,
+            sum(CASE WHEN i.waits_for = 'unknown' THEN i.dur::HUGEINT * len(i.in_steps) ELSE 0 END) AS not_told
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i
         GROUP BY i.run
     ),

@@ -91,7 +91,7 @@ SELECT
     coalesce(m.graph_tokens, CASE WHEN m.new_tokens = m.request_count THEN m.padded_request_count END) AS padded_tokens,
     m.ts, m.end_ts - m.ts AS host_ns, m.device_ts, m.device_ns,
     CASE WHEN m.device_ts IS NOT NULL THEN m.unrecorded_ns END AS unrecorded_ns,
-    m.busy_ns, 100 * m.busy_ns / nullif(m.device_ns, 0) AS busy_pct, m.gap_before_ns,
+    m.busy_ns, 100::DOUBLE * m.busy_ns / nullif(m.device_ns, 0) AS busy_pct, m.gap_before_ns,
     m.device_ns + greatest(coalesce(m.gap_before_ns, 0), 0) AS iteration_ns,
     1e9 * m.min_output_tokens / nullif(m.device_ns + greatest(coalesce(m.gap_before_ns, 0), 0), 0) AS min_output_tokens_per_s,
     CASE WHEN m.replayed_count >= 0.9 * m.op_count THEN 'graph' WHEN m.replayed_count > 0 THEN 'piecewise' WHEN m.op_count > 0 THEN 'eager' END AS execution,
