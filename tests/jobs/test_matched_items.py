@@ -22,7 +22,7 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
         )
         opened.execute(
             "CREATE TABLE shifted (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, position BIGINT, "
-            "ordinal BIGINT, end_ts BIGINT, seq BIGINT, shape_id INTEGER)"
+            "ordinal BIGINT, end_ts BIGINT, seq BIGINT, shape_id INTEGER, gap BIGINT)"
         )
         yield opened
 
@@ -36,11 +36,12 @@ def methods(
     """
     for place, end in enumerate(REGULAR):
         con.execute(
-            "INSERT INTO shifted VALUES (1, 0, 0, $p, $p, $e, $p + 1, 7)", {"p": place, "e": end}
+            "INSERT INTO shifted VALUES (1, 0, 0, $p, $p, $e, $p + 1, 7, 1000000)",
+            {"p": place, "e": end},
         )
     for place, (end, number) in enumerate(zip(ends, seq, strict=True)):
         values = {"p": place, "o": place + shift, "e": end, "s": number}
-        con.execute("INSERT INTO shifted VALUES (1, 1, 0, $p, $o, $e, $s, 7)", values)
+        con.execute("INSERT INTO shifted VALUES (1, 1, 0, $p, $o, $e, $s, 7, 1000000)", values)
     found = con.execute("SELECT DISTINCT method FROM lib._matched_items('shifted', 'repaired')")
     return {method for (method,) in found.fetchall()}
 
