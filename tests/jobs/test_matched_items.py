@@ -57,3 +57,18 @@ def test_numbers_that_are_off_by_one_are_refused(con: duckdb.DuckDBPyConnection)
     ends = [end + 40_000 * (place == 3) for place, end in enumerate(REGULAR)]
     ends[2] += 300
     assert methods(con, ends, 0, [2, 3, 4, 5, 6, 7]) == {"ordinal"}
+
+
+def test_shifts_are_found_if_ends_are_out_of_order(con: duckdb.DuckDBPyConnection) -> None:
+    """A collective that ends before its predecessor has a negative gap, and the shift is found."""
+    con.execute(
+        "CREATE TABLE items AS SELECT 1::BIGINT AS lane_id, rank, position, end_ts, 7 AS shape_id, "
+        "lead(end_ts) OVER (PARTITION BY rank ORDER BY position) - end_ts AS gap, 8::BIGINT AS n "
+        "FROM (SELECT r.rank::INTEGER AS rank, p.position, p.position * 1_000_000 "
+        "- CASE WHEN p.position = 5 THEN 3_000_000 ELSE 0 END AS end_ts "
+        "FROM range(2) AS r(rank), range(8) AS p(position))"
+    )
+    found = con.execute(
+        "SELECT rank, shift, gaps_agree FROM lib._sequence_shifts('items') ORDER BY 1"
+    )
+    assert found.fetchall() == [(0, 0, True), (1, 0, True)]

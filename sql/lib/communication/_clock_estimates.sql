@@ -6,8 +6,8 @@
 -- and its rate is below 2e-4, because the quartz of a clock is better than that. Differences add up along the channels
 -- and are pooled over the ranks of a host; if hosts are unknown, each rank has its own clock. So has a rank that
 -- records other times than the ranks of its host, by more than its whole capture. Collectives that were not found on
--- all ranks, or whose gaps disagree, are not used. A second pass uses the median over all
--- ranks of a collective that have the same reference.
+-- all ranks, or whose gaps disagree, are not used. A second pass uses the median over all ranks of a collective that
+-- have the same reference.
 --
 -- Clocks may be decades apart, so floating-point numbers hold only times within a capture, which are counted from the
 -- middle of the capture of each rank.

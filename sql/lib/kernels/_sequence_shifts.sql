@@ -118,7 +118,7 @@ WITH
             count_if(a.shape_id <> e.shape_id) AS mismatch_count,
             -- Integers, so the sum does not depend on the number of threads.
             avg((1000 * ln(1 + abs(a.gap - e.gap) / u.unit))::INTEGER) FILTER (a.gap IS NOT NULL AND e.gap IS NOT NULL) AS score,
-            avg((1000 * ln(1 + e.gap / u.unit))::INTEGER) FILTER (a.gap IS NOT NULL AND e.gap IS NOT NULL) AS gap_score,
+            avg((1000 * ln(1 + abs(e.gap) / u.unit))::INTEGER) FILTER (a.gap IS NOT NULL AND e.gap IS NOT NULL) AS gap_score,
             avg(a.end_ts - e.end_ts) AS rough_offset,
             any_value(a.is_as_long) AS is_as_long,
             any_value(t.is_apart) AS is_apart
