@@ -27,7 +27,8 @@ class Lane:
     """
 
     ends: dict[int, list[int]]
-    scores: dict[int, int] = field(default_factory=dict)
+    disagreeing: tuple[int, ...] = ()
+    """Ranks whose gaps disagree with those of the reference."""
     unusable: int = 0
     """Number of initial collectives that are unusable."""
 
@@ -89,19 +90,31 @@ CASES = {
     # Differences alternate between 0 (8 times) and 200 ns (7 times), so the median is 0. The halved
     # distances to it are 0 and 100, with a median of 0.
     "by turns": of_two(after(LONG, 0, 200), 0, applied=False),
-    # The medians of the first and last five are 100 ms apart. A difference of 1010 ns over that
-    # time is a drift, 1000 ns is not. Without a drift, the distances to the median are 0 to 7 times
-    # 100 ns. Each side gets half of them, so the median is 4 times 50 ns.
+    # The medians of the first and last five are 100 ms apart.
     "a drift": of_two(drifting(LONG, 1.01e-5), 1.01e-5 * 70_000_000, drift=1.01e-5),
     "a drift backwards": of_two(drifting(LONG, -1.01e-5), -1.01e-5 * 70_000_000, drift=-1.01e-5),
-    # 1001 ns. Without the drift, the rest goes from 200 to -200 ns in steps of 100: the median of
-    # the halves is 50.
-    "just a drift": of_two(after(LONG, *[0] * 5, *[500] * 5, *[1001] * 5), 500.5, 50, 1.001e-5),
+    # 1001 ns, without scatter. Without the drift, the rest goes from 200 to -200 ns in steps of 100:
+    # the median of the halves is 50.
+    "a drift without scatter": of_two(
+        after(LONG, *[0] * 5, *[500] * 5, *[1001] * 5), 500, 50, 1.001e-5
+    ),
+    # Times in whole microseconds: a change by one of them is a rounding error, not a drift.
+    "one tick": of_two(after(LONG, *[0] * 10, *[1000] * 5), 0, applied=False),
     # The capture of one rank ends before that of the other begins, according to its own clock.
     "a drift, seconds apart": of_two(
         after(drifting(LONG, 2e-5), 2_000 * MS), 2_000 * MS + 1400, drift=2e-5
     ),
-    "not yet a drift": of_two(drifting(LONG, 1e-5), 700, 200),
+    # The scatter within each third is 100 ns, and 8 / sqrt(5) times that are 358 ns. The median of all
+    # differences is 350 ns, and that of the distances to it is 150 ns, half of it on each side.
+    "not yet a drift": of_two(
+        after(LONG, *range(0, 500, 100), *range(150, 650, 100), *range(300, 800, 100)), 350, 75
+    ),
+    # The same scatter, but 360 ns in 100 ms. Without the drift, each third goes from 252 to 508 ns in
+    # steps of 64, so the median distance is 64, half of it on each side.
+    "just a drift": of_two(
+        after(LONG, *range(0, 500, 100), *range(180, 680, 100), *range(360, 860, 100)),
+        *(380, 32, 3.6e-6),
+    ),
     "no longer a drift": of_two(drifting(LONG, 2e-4), 14_000, 4_000),
     # Four in the first third: 1000 ns more every 10 ms. Halves of 0.5 to 5.5 times that are the
     # distances to the median.
@@ -111,9 +124,18 @@ CASES = {
         [Lane({0: LONG, 1: [at + (9000 if at < 20 * MS else 3000) for at in LONG]}, unusable=2)],
         [first(13), ("rank 1", 0, 3000, 0, 0, 13, True)],
     ),
-    "gaps agree just so": Case(
-        [Lane({0: TENTH, 1: after(TENTH, 3000)}, {1: 6999})],
-        [first(6), ("rank 1", 0, 3000, 0, 0, 6, True)],
+    # Each rank is its own reference.
+    "gaps disagree": Case(
+        [Lane({0: TENTH, 1: after(TENTH, 3000)}, disagreeing=(1,))],
+        [first(6), ("rank 1", 1, 0, 0, 0, 6, False)],
+    ),
+    # Floating-point numbers lose 256 ns of such times.
+    "decades apart": of_two(after(LONG, 1_700_000_000_000_000_003), 1_700_000_000_000_000_003),
+    # The host does not set the clock of rank 1, which is a minute ahead.
+    "a clock of its own": Case(
+        [Lane({0: TENTH, 1: after(TENTH, 60_000 * MS)})],
+        [("a", 0, 0, 0, 0, 6, False), ("rank 1", 0, 60_000 * MS, 0, 0, 6, True)],
+        hosts=["a", "a"],
     ),
     "no collective": Case([Lane({0: TENTH})], [first(6), ("rank 1", 1, 0, None, 0, 0, False)]),
     # Six of 100 ns in one group and three of 5 µs in a different one: the median of all nine.
@@ -196,7 +218,7 @@ def connection() -> duckdb.DuckDBPyConnection:
         "CREATE TABLE rank_spans (run VARCHAR, rank INTEGER, span INTEGER)",
         "CREATE TABLE items (run VARCHAR, span INTEGER, lane_id BIGINT, rank INTEGER, number BIGINT, "
         "nth BIGINT, end_ts BIGINT, is_usable BOOLEAN)",
-        "CREATE TABLE shifts (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, score BIGINT)",
+        "CREATE TABLE shifts (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, gaps_agree BOOLEAN)",
     )
     for place, (name, case) in enumerate(CASES.items()):
         # Each case is a run. LATER is ingested as a second, later recording of the same run.
@@ -216,7 +238,7 @@ LATER = Case([Lane({0: TENTH, 1: after(TENTH, -7_000)})], [])
 def _fill(con: duckdb.DuckDBPyConnection, run: str, span: int, lane_id: int, case: Case) -> None:
     for number, lane in enumerate(case.lanes, lane_id):
         for rank, ends in lane.ends.items():
-            shift = (number, rank, min(lane.ends), lane.scores.get(rank, 0))
+            shift = (number, rank, min(lane.ends), rank not in lane.disagreeing)
             con.execute("INSERT INTO shifts VALUES (?, ?, ?, ?)", shift)
             items = [
                 (run, span, number, rank, place // 2, place % 2, at, place >= lane.unusable)

@@ -104,7 +104,7 @@ WITH
         SELECT
             m.*,
             c.domain AS clock_domain,
-            CASE WHEN c.is_applied THEN round(c.clock_offset_ns + c.drift * (m.ts - c.mid_ts))::BIGINT ELSE 0 END AS clock_correction_ns
+            CASE WHEN c.is_applied THEN c.clock_offset_ns + round(c.drift * (m.ts - c.mid_ts))::BIGINT ELSE 0 END AS clock_correction_ns
         FROM matched AS m
         JOIN clocks AS c ON c.run = m.run AND c.rank = m.rank AND c.span = m.span
     ),
@@ -120,19 +120,20 @@ WITH
         GROUP BY c.run, c.collective_id
     ),
     gaps AS (
-        SELECT i.lane_id, median(i.gap) AS gap, any_value(i.on_host) AS on_host
+        SELECT i.lane_id, median(i.gap) AS gap
         FROM items AS i
         GROUP BY i.lane_id
     ),
-    -- A wait is reliable only if end times agree within 50 us plus the smaller of ten times the channel's median spread
-    -- and a quarter of its median gap. For collectives that run on several hosts, the limit is 50 us, because such
-    -- collectives reveal nothing about the clocks.
+    -- A wait is reliable only if end times agree within 5 % of the channel's median gap plus the smaller of ten times
+    -- its median spread and a quarter of its median gap. On the host, the limit is 50 us plus ten times the median
+    -- spread: the time until a thread runs is that of an operating system, whatever the collectives take. Between
+    -- hosts it is 50 us, because such collectives reveal nothing about the clocks.
     tolerances AS (
         SELECT
             g.lane_id,
-            50000 + CASE
-                WHEN any_value(p.on_host) AND max(g.domain_count) > 1 THEN 0
-                ELSE least(10 * median(g.end_spread), coalesce(0.25 * any_value(p.gap), 1e18))
+            CASE
+                WHEN any_value(p.gap) IS NULL THEN 50000 + CASE WHEN max(g.domain_count) > 1 THEN 0 ELSE 10 * median(g.end_spread) END
+                ELSE 0.05 * any_value(p.gap) + least(10 * median(g.end_spread), 0.25 * any_value(p.gap))
             END AS tolerance
         FROM gathered AS g
         JOIN gaps AS p ON p.lane_id = g.lane_id

@@ -53,7 +53,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   end_times_match          BOOLEAN         Whether the end times are as close together as is usual in the channel.
 --   clock_domain             VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   clock_reference_rank     INTEGER         Reference rank of the clock.
---   clock_offset_ns          DOUBLE [ns]     How far the rank's clock is ahead of the reference in the middle of the capture.
+--   clock_offset_ns          BIGINT [ns]     How far the rank's clock is ahead of the reference in the middle of the capture.
 --   clock_spread_ns          DOUBLE [ns]     Median deviation of the samples from the estimate.
 --   clock_drift              DOUBLE [1]      Clock gain per unit of time.
 --   clock_sample_count       BIGINT [count]  Number of collective ends that the estimate uses.

@@ -22,7 +22,7 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
         )
         opened.execute(
             "CREATE TABLE shifted (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, position BIGINT, "
-            "ordinal BIGINT, end_ts BIGINT, seq BIGINT, shape_id INTEGER)"
+            "ordinal BIGINT, end_ts BIGINT, seq BIGINT, shape_id INTEGER, gap BIGINT)"
         )
         yield opened
 
@@ -36,11 +36,12 @@ def methods(
     """
     for place, end in enumerate(REGULAR):
         con.execute(
-            "INSERT INTO shifted VALUES (1, 0, 0, $p, $p, $e, $p + 1, 7)", {"p": place, "e": end}
+            "INSERT INTO shifted VALUES (1, 0, 0, $p, $p, $e, $p + 1, 7, 1000000)",
+            {"p": place, "e": end},
         )
     for place, (end, number) in enumerate(zip(ends, seq, strict=True)):
         values = {"p": place, "o": place + shift, "e": end, "s": number}
-        con.execute("INSERT INTO shifted VALUES (1, 1, 0, $p, $o, $e, $s, 7)", values)
+        con.execute("INSERT INTO shifted VALUES (1, 1, 0, $p, $o, $e, $s, 7, 1000000)", values)
     found = con.execute("SELECT DISTINCT method FROM lib._matched_items('shifted', 'repaired')")
     return {method for (method,) in found.fetchall()}
 
@@ -56,3 +57,18 @@ def test_numbers_that_are_off_by_one_are_refused(con: duckdb.DuckDBPyConnection)
     ends = [end + 40_000 * (place == 3) for place, end in enumerate(REGULAR)]
     ends[2] += 300
     assert methods(con, ends, 0, [2, 3, 4, 5, 6, 7]) == {"ordinal"}
+
+
+def test_shifts_are_found_if_ends_are_out_of_order(con: duckdb.DuckDBPyConnection) -> None:
+    """A collective that ends before its predecessor has a negative gap, and the shift is found."""
+    con.execute(
+        "CREATE TABLE items AS SELECT 1::BIGINT AS lane_id, rank, position, end_ts, 7 AS shape_id, "
+        "lead(end_ts) OVER (PARTITION BY rank ORDER BY position) - end_ts AS gap, 8::BIGINT AS n "
+        "FROM (SELECT r.rank::INTEGER AS rank, p.position, p.position * 1_000_000 "
+        "- CASE WHEN p.position = 5 THEN 3_000_000 ELSE 0 END AS end_ts "
+        "FROM range(2) AS r(rank), range(8) AS p(position))"
+    )
+    found = con.execute(
+        "SELECT rank, shift, gaps_agree FROM lib._sequence_shifts('items') ORDER BY 1"
+    )
+    assert found.fetchall() == [(0, 0, True), (1, 0, True)]

@@ -112,8 +112,8 @@ WITH
             s.lane, s.lane.run AS run, s.lane.rank AS rank, s.lane.span AS recording, s.lane.step AS step,
             r.pipeline, r.stage, r.stage_count,
             s.to_ts - s.from_ts AS span,
-            s.from_ts - round(c.ahead_ns + c.drift * (s.from_ts - c.mid_ts))::BIGINT AS from_ns,
-            s.to_ts - round(c.ahead_ns + c.drift * (s.to_ts - c.mid_ts))::BIGINT AS to_ns,
+            s.from_ts - c.ahead_ns - round(c.drift * (s.from_ts - c.mid_ts))::BIGINT AS from_ns,
+            s.to_ts - c.ahead_ns - round(c.drift * (s.to_ts - c.mid_ts))::BIGINT AS to_ns,
             coalesce(p.computed, 0) AS computed, coalesce(p.other, 0) AS other, coalesce(p.sending, 0) AS sending,
             coalesce(p.receiving, 0) AS receiving, coalesce(p.idle, 0) AS idle
         FROM spans AS s

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
 --   host_name        VARCHAR         Host name; NULL if not recorded.
 --   domain           VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   reference_rank   INTEGER         Reference rank; NULL if unknown.
---   clock_offset_ns  DOUBLE [ns]     Time by which the rank's clock is ahead of the reference rank's clock in the middle of the capture; NULL if unknown.
+--   clock_offset_ns  BIGINT [ns]     Time by which the rank's clock is ahead of the reference rank's clock in the middle of the capture; NULL if unknown.
 --   spread_ns        DOUBLE [ns]     Median deviation of the samples from the estimate.
 --   drift            DOUBLE [1]      Clock gain per unit of time.
 --   sample_count     BIGINT [count]  Number of collective ends that the estimate uses.

@@ -131,7 +131,7 @@ SELECT
     o.occurrence,
     o.rank,
     o.event_id,
-    o.ts - round(k.ahead_ns + k.drift * (o.ts - k.mid_ts))::BIGINT AS start_ns,
+    o.ts - k.ahead_ns - round(k.drift * (o.ts - k.mid_ts))::BIGINT AS start_ns,
     o.dur AS dur_ns,
     s.rank_count,
     s.middle_dur AS median_dur_ns,

@@ -1,5 +1,5 @@
 -- Correction from each rank's clock to the shared clock, as estimated from matched collectives: subtract
--- round(ahead_ns + drift * (ts - mid_ts)).
+-- ahead_ns + round(drift * (ts - mid_ts)).
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.clock_offsets(
 --   run       VARCHAR      Run name.
 --   rank      INTEGER      Rank of the process.
 --   span      INTEGER      Recording of the rank.
---   ahead_ns  DOUBLE [ns]  How far the clock is ahead in the middle of the capture; 0 without a correction.
+--   ahead_ns  BIGINT [ns]  How far the clock is ahead in the middle of the capture; 0 without a correction.
 --   drift     DOUBLE [1]   Clock gain per unit of time; 0 without a correction.
 --   mid_ts    BIGINT [ns]  Middle of the reference rank's capture, on this rank's clock.
 WITH

@@ -6,14 +6,14 @@
 -- 98 % of the matches by position, or yield no larger spread of end times than these matches. The spread is measured
 -- only on the ranks where Seq and position disagree, because the other ranks would only add noise. The spread is a
 -- mean, because in a regular sequence, a Seq that is off by one misses only by microseconds, which a median does not
--- show. Matches by position are ignored if they are fewer than 90 % of the matches by Seq, because a large shift
+-- show. A difference counts at most as much as the median gap, so one late end does not decide. Matches by position are ignored if they are fewer than 90 % of the matches by Seq, because a large shift
 -- leaves a few matches that fit by chance. Items with the same number on one rank are distinguished by their order.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._matched_items(
     -- Name of a relation with lane_id, rank, ref_rank, position, ordinal (position in the reference, after the
-    -- shift), end_ts, seq and shape_id.
+    -- shift), end_ts, gap (to the next end), seq and shape_id.
     shifted_items,
     -- Name of a relation with the columns of lib._repaired_positions.
     repaired_items
@@ -98,14 +98,21 @@ WITH
         FROM _both_ways AS b
         GROUP BY b.lane_id, b.rank, b.method
     ),
+    _usual_gaps AS (
+        SELECT i.lane_id, median(i.gap) AS gap
+        FROM query_table(shifted_items) AS i
+        WHERE i.rank = i.ref_rank
+        GROUP BY i.lane_id
+    ),
     _misfits AS (
         SELECT
             b.lane_id,
             10 * count_if(b.method = 'ordinal') < 9 * count_if(b.method = 'seq') AS is_poor,
-            avg(least(1000000, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'seq') AS by_seq,
-            avg(least(1000000, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'ordinal') AS by_order
+            avg(least(g.gap, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'seq') AS by_seq,
+            avg(least(g.gap, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'ordinal') AS by_order
         FROM _both_ways AS b
         JOIN _middles AS m ON m.lane_id = b.lane_id AND m.rank = b.rank AND m.method = b.method
+        JOIN _usual_gaps AS g ON g.lane_id = b.lane_id
         GROUP BY b.lane_id
     ),
     _by_seq AS (

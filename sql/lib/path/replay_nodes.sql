@@ -90,8 +90,8 @@ WITH
     _placed AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.span, g.event_id, g.name, g.class, g.step, g.device, g.stream, g.dur,
-            g.ts - round(c.ahead_ns + c.drift * (g.ts - c.mid_ts))::BIGINT AS start_ns,
-            g.launch_ts - round(c.ahead_ns + c.drift * (g.launch_ts - c.mid_ts))::BIGINT AS call_ns,
+            g.ts - c.ahead_ns - round(c.drift * (g.ts - c.mid_ts))::BIGINT AS start_ns,
+            g.launch_ts - c.ahead_ns - round(c.drift * (g.launch_ts - c.mid_ts))::BIGINT AS call_ns,
             g.launch_dur
         FROM gpu_ops AS g
         JOIN _clocks AS c ON c.run = g.run AND c.rank = g.rank AND c.span = g.span
@@ -100,8 +100,8 @@ WITH
     _calls AS MATERIALIZED (
         SELECT
             b.run, b.rank, c.span, b.event_id, b.name,
-            b.ts - round(c.ahead_ns + c.drift * (b.ts - c.mid_ts))::BIGINT AS start_ns,
-            b.end_ts - round(c.ahead_ns + c.drift * (b.end_ts - c.mid_ts))::BIGINT AS end_ns
+            b.ts - c.ahead_ns - round(c.drift * (b.ts - c.mid_ts))::BIGINT AS start_ns,
+            b.end_ts - c.ahead_ns - round(c.drift * (b.end_ts - c.mid_ts))::BIGINT AS end_ns
         FROM lib.blocking_calls(runs, NULL) AS b
         JOIN _clocks AS c ON c.run = b.run AND c.rank = b.rank AND c.span = lib.span_of(b.event_id)
     ),
@@ -219,7 +219,7 @@ WITH
     _firsts AS (
         SELECT
             n.run, n.rank, n.span, bool_or(n.kind = 'operation' AND n.return_ns IS NOT NULL) AS has_launches, any_value(coalesce(s.stage, -1)) AS stage, any_value(coalesce(s.pipeline, n.rank)) AS replica,
-            least(coalesce(any_value(b.ts - round(c.ahead_ns + c.drift * (b.ts - c.mid_ts))::BIGINT), min(n.start_ns)), min(n.call_ns)) AS begin_ns
+            least(coalesce(any_value(b.ts - c.ahead_ns - round(c.drift * (b.ts - c.mid_ts))::BIGINT), min(n.start_ns)), min(n.call_ns)) AS begin_ns
         FROM _nodes AS n
         JOIN _clocks AS c ON c.run = n.run AND c.rank = n.rank AND c.span = n.span
         LEFT JOIN _begins AS b ON b.run = n.run AND b.rank = n.rank AND b.span = n.span

@@ -3,8 +3,7 @@
 -- The cause is an event missing in the middle of the sequence, on the rank or on the reference.
 --
 -- A sequence of at least sixteen items is broken if, under its shift, more than a tenth of the items (and more than
--- two) differ too much from the median clock difference. Too much means more than a quarter of the median gap (5 us
--- to 1 ms). The clock difference is then estimated from the items on either side of the hole whose gaps agree. Each
+-- two) differ too much from the median clock difference. Too much means more than a quarter of the median gap. The clock difference is then estimated from the items on either side of the hole whose gaps agree. Each
 -- item is assigned to the reference item that ends closest in time. The result is used only if 95 % of the items get
 -- a position of their own; otherwise, the collectives do not end together and there is no hole to repair.
 --
@@ -28,13 +27,14 @@ WITH
         WHERE i.rank = i.ref_rank
     ),
     _tolerances AS (
-        SELECT e.lane_id, greatest(5000, least(1000000, 0.25 * median(e.gap))) AS tolerance
+        SELECT e.lane_id, 0.25 * median(e.gap) AS tolerance, min(e.end_ts) AS first_end
         FROM _ref_items AS e
         GROUP BY e.lane_id
     ),
     _paired AS MATERIALIZED (
         SELECT
-            i.lane_id, i.rank, e.end_ts AS ref_end, i.end_ts - e.end_ts AS difference, abs(i.gap - e.gap) AS gap_difference, t.tolerance
+            i.lane_id, i.rank, t.first_end, (e.end_ts - t.first_end) // 1000 AS at_us, i.end_ts - e.end_ts AS difference,
+            abs(i.gap - e.gap) AS gap_difference, t.tolerance
         FROM query_table(shifted_items) AS i
         JOIN _ref_items AS e ON e.lane_id = i.lane_id AND e.position = i.ordinal
         JOIN _tolerances AS t ON t.lane_id = i.lane_id
@@ -52,31 +52,32 @@ WITH
         GROUP BY p.lane_id, p.rank
         HAVING count(*) >= 16 AND count_if(abs(p.difference - m.middle) > p.tolerance) > greatest(2, 0.1 * count(*))
     ),
-    -- Limit for gaps that agree, derived from the closest tenth of all gaps.
+    -- Limit for gaps that agree, derived from the closest tenth of all gaps, and at least a thousandth of the median
+    -- gap.
     _close AS (
-        SELECT p.lane_id, p.rank, 10 * quantile_cont(p.gap_difference, 0.1) + 1000 AS limit_ns
+        SELECT p.lane_id, p.rank, 10 * quantile_cont(p.gap_difference, 0.1) + 0.004 * any_value(p.tolerance) AS limit_ns
         FROM _paired AS p
         JOIN _broken AS b ON b.lane_id = p.lane_id AND b.rank = p.rank
         GROUP BY p.lane_id, p.rank
     ),
     _agreeing AS (
-        SELECT p.lane_id, p.rank, p.ref_end, p.difference, p.tolerance, median(p.difference) OVER (PARTITION BY p.lane_id, p.rank) AS middle
+        SELECT p.lane_id, p.rank, p.first_end, p.at_us, p.difference, p.tolerance, median(p.difference) OVER (PARTITION BY p.lane_id, p.rank) AS middle
         FROM _paired AS p
         JOIN _close AS c ON c.lane_id = p.lane_id AND c.rank = p.rank AND p.gap_difference <= c.limit_ns
     ),
     -- Integer sums (of microseconds and nanoseconds) do not depend on the order of the rows.
     _sums AS (
         SELECT
-            a.lane_id, a.rank, any_value(a.tolerance) AS tolerance, count(*) AS n,
-            sum(a.ref_end // 1000) AS sum_x, sum(a.difference) AS sum_y,
-            sum((a.ref_end // 1000)::HUGEINT * (a.ref_end // 1000)) AS sum_xx, sum((a.ref_end // 1000)::HUGEINT * a.difference) AS sum_xy
+            a.lane_id, a.rank, any_value(a.tolerance) AS tolerance, any_value(a.first_end) AS first_end, count(*) AS n,
+            sum(a.at_us) AS sum_x, sum(a.difference) AS sum_y,
+            sum(a.at_us::HUGEINT * a.at_us) AS sum_xx, sum(a.at_us::HUGEINT * a.difference) AS sum_xy
         FROM _agreeing AS a
         WHERE abs(a.difference - a.middle) <= a.tolerance
         GROUP BY a.lane_id, a.rank
     ),
     _clocks AS (
         SELECT
-            s.lane_id, s.rank, s.tolerance, s.sum_y / s.n AS difference, 1000 * s.sum_x / s.n AS at_ts,
+            s.lane_id, s.rank, s.tolerance, s.first_end, s.sum_y / s.n AS difference, 1000 * s.sum_x / s.n AS at_ns,
             (s.n * s.sum_xy - s.sum_x * s.sum_y) / nullif(s.n * s.sum_xx - s.sum_x * s.sum_x, 0) / 1000 AS slope,
             s.n
         FROM _sums AS s
@@ -85,7 +86,7 @@ WITH
         SELECT
             i.lane_id, i.rank, i.position, c.tolerance,
             -- A clock drifts by less than 1e-4; a steeper slope comes from a hole.
-            round(i.end_ts - c.difference - CASE WHEN c.n >= 16 AND abs(c.slope) < 1e-4 THEN c.slope ELSE 0 END * (i.end_ts - c.at_ts))::BIGINT
+            i.end_ts - round(c.difference + CASE WHEN c.n >= 16 AND abs(c.slope) < 1e-4 THEN c.slope ELSE 0 END * ((i.end_ts - c.first_end) - c.at_ns))::BIGINT
                 AS end_ts
         FROM query_table(shifted_items) AS i
         JOIN _clocks AS c ON c.lane_id = i.lane_id AND c.rank = i.rank
