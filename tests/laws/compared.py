@@ -18,6 +18,8 @@ NOT_COMPARED = SENTENCES | {"source", "path", "store", "evidence_sql", "finding_
 
 RELATIVE = 1e-6
 ABSOLUTE = 1e-6
+SHARE_PCT = 1e-4
+"""Change of a share by the rounding of times to whole ns: 1 ns of a millisecond [percentage points]."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,8 @@ def _close(kind: str, effect: Effect) -> Callable[[Any, Any], bool]:
     is_time = kind in ("time", "point")
     is_exact = effect.scale == 1 and effect.relative == RELATIVE
     slack = effect.slack_ns * effect.scale if is_time and not is_exact else ABSOLUTE
+    if kind == "share" and not is_exact:
+        slack = SHARE_PCT
 
     def close(left: Any, right: Any) -> bool:
         if isinstance(left, list) and isinstance(right, list):

@@ -46,7 +46,7 @@ class Effect:
 
 
 def kind_of(column: Column) -> str:
-    """Return what a column holds: a kind of id, event, point, time, rate, sentence or value."""
+    """Return what a column holds: a kind of id, event, point, time, rate, share, sentence or value."""
     if column.type == "BIGINT" and _EVENT_ID.search(column.doc):
         return "event"
     if column.type in ("INTEGER", "BIGINT") and _RANK.match(column.name):
@@ -61,4 +61,6 @@ def kind_of(column: Column) -> str:
         return "value"
     if column.unit == "ns":
         return "point" if _POINT.search(column.name) else "time"
+    if column.unit == "%":
+        return "share"
     return "rate" if column.unit in _RATES else "value"
