@@ -139,6 +139,23 @@ def test_contradicting_bounds_tell_no_skew_and_keep_launches(
         assert all(e["weight_ns"] >= 0 for e in edges)
 
 
+@pytest.mark.parametrize("scale", [1, 10, 1_000])
+@pytest.mark.parametrize(("early_us", "skew_ns"), [(63, -8_000), (83, None)])
+def test_bounds_may_cross_by_twenty_launches(
+    scale: int, early_us: int, skew_ns: int | None, ingest_trace: Callable[..., TraceStore]
+) -> None:
+    """A launch takes 6 µs; bounds that cross by 110 µs are a drift, and by 130 µs wrong links."""
+    launch = call("cudaLaunchKernel", 12_000, 6, 9)
+    early = {**kernel(12_000 - early_us, 5, 9), "tid": 8}
+    early["args"] = {"device": 0, "stream": 8, "correlation": 9}
+    events = [*sleeping_host(50, synchronizes=True), launch, early]
+    longer = [{**e, "ts": scale * e["ts"], "dur": scale * e["dur"]} for e in events]
+    with ingest_trace(longer) as store:
+        ((_, highest_ns, found_ns),) = store.sql(SKEW).rows()
+    assert highest_ns == -1_000 * early_us * scale
+    assert found_ns == (None if skew_ns is None else skew_ns * scale)
+
+
 def test_arrows_are_drawn_at_the_events_of_the_trace(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:

@@ -103,10 +103,11 @@ def shortened(name: str) -> str:
 def short_names(names: list[str], macro: str = "short_names") -> dict[str, str]:
     """Return the short names that the macro computes, by name."""
     con = connection()
-    con.register("validation_names", pa.table({"run": ["r"] * len(names), "name": pa.array(names, pa.string())}))
-    rows = con.execute(f"SELECT name, short_name FROM lib.{macro}('validation_names')").fetchall()
+    columns = {"run": ["r"] * len(names), "name": pa.array(names, pa.string())}
+    con.register("validation_names", pa.table(columns))
+    rows = con.execute(f"FROM lib.{macro}('validation_names')").fetchall()
     assert len(rows) == len(set(names))
-    return dict(rows)
+    return {name: short for *_, name, short in rows}
 
 
 DISTINCT = {

@@ -16,7 +16,8 @@ from tests.laws.times import NS_PER_US, base_us, first_us, last_us, move, number
 MINUTE_NS = 60_000_000_000
 HOUR_US = 3_600_000_000
 LONG_COLLECTIVE_US = 500
-LONGEST_US = 20 * 24 * HOUR_US
+LONGEST_US = 900_000_000_000
+"""Length of the longest event that the ingest accepts: ten days."""
 JITTER_US = 25
 EPOCH_US = 1_700_000_000_000_000
 """A start of events as traces without a base time state it: microseconds since 1970."""
@@ -49,7 +50,7 @@ def written_again(job: Job) -> Changed:
 def dilated(scale: int) -> Change:
     """Return the change that multiplies all times after the job's first event.
 
-    Jobs that would last longer than 20 days stay: the ingest refuses events longer than 34 days.
+    Jobs that would last longer than the longest event that the ingest accepts have no such change.
     """
 
     def change(job: Job) -> Changed | None:

@@ -30,8 +30,8 @@ EXACT = 1e-9
 """Relative difference of sums that are added in another order."""
 
 ABSOLUTE = 1e-6
-PERCENT = 1e-3
-"""Difference of a share whose times are rounded to whole ns."""
+SHARE_PCT = 1e-4
+"""Change of a share by the rounding of times to whole ns: 1 ns of a millisecond [percentage points]."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,11 @@ def _close(column: Column, effect: Effect) -> Callable[[Any, Any], bool]:
     is_time = kind in ("time", "point")
     is_exact = effect.scale == 1 and effect.relative == UNCHANGED.relative
     relative = EXACT if is_exact else effect.relative
-    slack = ABSOLUTE if is_exact else effect.slack_ns * effect.scale if is_time else PERCENT
+    slack = ABSOLUTE
+    if not is_exact and is_time:
+        slack = effect.slack_ns * effect.scale
+    elif not is_exact and kind == "share":
+        slack = SHARE_PCT
 
     def close(left: Any, right: Any) -> bool:
         if isinstance(left, list) and isinstance(right, list):

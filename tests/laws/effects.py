@@ -23,7 +23,7 @@ _IDS = {
 }
 _POINT = re.compile(r"(^|_)ts$|(^|_)(start|end)_ns$")
 _ABSOLUTE = frozenset({"base_time_ns"})
-_RATES = frozenset({"GB/s", "TB/s", "TFLOP/s", "1/s"})
+_KINDS = dict.fromkeys(("GB/s", "TB/s", "TFLOP/s", "1/s"), "rate") | {"%": "share"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Effect:
 
 
 def kind_of(column: Column) -> str:
-    """Return what a column holds: a kind of id, event, ranks, point, time, rate or value."""
+    """Return what a column holds: a kind of id, event, ranks, point, time, rate, share or value."""
     if column.type == "VARCHAR":
         return "ranks" if "ranks" in column.name else "value"
     if column.name in _IDS:
@@ -59,5 +59,6 @@ def kind_of(column: Column) -> str:
         return "point" if _POINT.search(column.name) else "time"
     if column.type in ("INTEGER", "BIGINT") and _RANK.match(column.name):
         return "rank"
-    is_event = column.type == "BIGINT" and _EVENT_ID.search(column.doc)
-    return "event" if is_event else "rate" if column.unit in _RATES else "value"
+    if column.type == "BIGINT" and _EVENT_ID.search(column.doc):
+        return "event"
+    return _KINDS.get(column.unit or "", "value")

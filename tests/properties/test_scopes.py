@@ -58,7 +58,8 @@ def options_of(name: str) -> dict[str, Any]:
 
 def rows(store: TraceStore, name: str, **scope: Any) -> list[dict[str, Any]]:
     """Return the rows of an answer."""
-    return store.run(name, **options_of(name), **scope).arrow().to_pylist()
+    found: list[dict[str, Any]] = store.run(name, **options_of(name), **scope).arrow().to_pylist()
+    return found
 
 
 def check_isolation(

@@ -60,7 +60,7 @@ WITH
             min(CASE WHEN t.on_gpu THEN t.ts END) OVER subtree AS first_kernel_ts,
             max(CASE WHEN t.on_gpu THEN t.ts + t.dur END) OVER subtree AS last_kernel_end_ts
         FROM tree AS t
-        WINDOW subtree AS (PARTITION BY t.run, t.rank, t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
+        WINDOW subtree AS (PARTITION BY t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
     )
 SELECT
     b.run,

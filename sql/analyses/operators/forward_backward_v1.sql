@@ -53,7 +53,7 @@ WITH
             coalesce(sum(CASE WHEN t.table_name = 'gpu_ops' THEN 1 END) OVER subtree, 0) AS kernel_count,
             coalesce(sum(CASE WHEN t.table_name = 'gpu_ops' THEN t.dur END) OVER subtree, 0) AS kernel_ns
         FROM tree AS t
-        WINDOW subtree AS (PARTITION BY t.run, t.rank, t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
+        WINDOW subtree AS (PARTITION BY t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
     ),
     ops AS (
         SELECT c.run, c.rank, c.event_id, c.name, c.ts, c.dur, c.step, c.fwd_op_id, b.kernel_count, b.kernel_ns,
@@ -67,7 +67,7 @@ WITH
         WHERE o.fwd_op_id IS NOT NULL
         QUALIFY coalesce(
             o.position > max(o.last_position) OVER (
-                PARTITION BY o.run, o.rank, o.tree_id, o.fwd_op_id
+                PARTITION BY o.tree_id, o.fwd_op_id
                 ORDER BY o.position
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ),

@@ -18,10 +18,10 @@ CREATE OR REPLACE MACRO lib.replay_weights(
 --   host_place       BIGINT [1]   Position of the launch or call in the order of the rank's host, from 1; NULL if the launch is not in the trace.
 --   awaited_id       BIGINT       Operation that the launch or call waits for; NULL if the host does not wait.
 --   own_ns           BIGINT [ns]  Duration of an operation.
---   host_ns          BIGINT [ns]  Host work up to the return of the launch or call, without waiting; NULL if the launch is not in the trace.
---   after_ns         BIGINT [ns]  Time from the end of the awaited operation to the return of the call; NULL for a launch, whose host_ns does not include waiting.
---   gap_ns           BIGINT [ns]  Time from the end of an operation's dependencies to its start; if the operation has neither dependencies nor a launch, time from begin_ns.
---   launch_gap_ns    BIGINT [ns]  Time from the return of an operation's launch to its start.
+--   host_ns          DOUBLE [ns]  Host work up to the return of the launch or call, without waiting; NULL if the launch is not in the trace.
+--   after_ns         DOUBLE [ns]  Time from the end of the awaited operation to the return of the call; NULL for a launch, whose host_ns does not include waiting.
+--   gap_ns           DOUBLE [ns]  Time from the end of an operation's dependencies to its start; if the operation has neither dependencies nor a launch, time from begin_ns.
+--   launch_gap_ns    DOUBLE [ns]  Time from the return of an operation's launch to its start.
 WITH
     _hosts AS (
         SELECT n.run, n.node_id, row_number() OVER line AS host_place, lag(n.return_ns) OVER line AS before_ns
@@ -44,24 +44,24 @@ SELECT
         WHEN n.return_ns IS NULL THEN NULL
         WHEN n.kind = 'operation' THEN greatest(0, n.return_ns - greatest(coalesce(h.before_ns, least(n.begin_ns, n.return_ns)), f.awaited_ns))
         WHEN f.awaited_ns > n.call_ns
-            THEN greatest(0, n.call_ns - coalesce(h.before_ns, least(n.begin_ns, n.call_ns))) + least(3 * n.launch_ns // 5, n.return_ns - n.call_ns)
+            THEN greatest(0, n.call_ns - coalesce(h.before_ns, least(n.begin_ns, n.call_ns))) + least(0.6::DOUBLE * n.launch_ns, n.return_ns - n.call_ns)
         ELSE greatest(0, n.return_ns - coalesce(h.before_ns, least(n.begin_ns, n.return_ns)))
     END AS host_ns,
     CASE
         WHEN n.kind = 'operation' THEN NULL
         WHEN f.awaited_ns > n.call_ns THEN greatest(0, n.return_ns - f.awaited_ns)
-        ELSE least(2 * n.launch_ns, n.return_ns - n.call_ns)
+        ELSE least(2::DOUBLE * n.launch_ns, n.return_ns - n.call_ns)
     END AS after_ns,
     CASE
         WHEN n.kind <> 'operation' THEN 0
         WHEN f.ready_ns IS NULL THEN CASE WHEN n.return_ns IS NULL THEN greatest(0, n.start_ns - n.begin_ns) ELSE 0 END
         WHEN n.return_ns IS NULL OR n.return_ns < f.ready_ns THEN greatest(0, n.start_ns - f.ready_ns)
-        ELSE least(n.launch_ns // 5, greatest(0, n.start_ns - f.ready_ns))
+        ELSE least(0.2::DOUBLE * n.launch_ns, greatest(0, n.start_ns - f.ready_ns))
     END AS gap_ns,
     CASE
         WHEN n.kind <> 'operation' OR n.return_ns IS NULL THEN 0
         WHEN f.ready_ns IS NULL OR n.return_ns >= f.ready_ns THEN n.start_ns - n.return_ns
-        ELSE least(3 * n.launch_ns // 10, n.start_ns - n.return_ns)
+        ELSE least(0.3::DOUBLE * n.launch_ns, n.start_ns - n.return_ns)
     END AS launch_gap_ns
 FROM query_table(replay_nodes) AS n
 LEFT JOIN _from AS f ON f.run = n.run AND f.node_id = n.node_id
