@@ -120,6 +120,23 @@ def test_two_groups_are_told_apart_if_the_ends_are_clear(answered: dict[int, Ans
     assert len(divided) >= LEAST_DIVIDED
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_are_told_apart_although_a_rank_is_slow(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    """All groups of two are found, although the group of the slow rank differs most."""
+    job = PlantedJob(
+        ranks=8, tp=2, steps=8, noise=0.03, slower_kernel={6: 2.8}, metadata="none", seed=seed
+    )
+    with database(tmp_path_factory.mktemp("slow")) as con:
+        fill(con, rows_of({"run": (job, capture(job))}))
+        found = con.execute(
+            "SELECT list(DISTINCT rank ORDER BY rank) FROM derived.matched_collectives_v1(NULL) "
+            "WHERE stream = 20 GROUP BY channel ORDER BY 1"
+        ).fetchall()
+    assert found == [([0, 1],), ([2, 3],), ([4, 5],), ([6, 7],)]
+
+
 UNRELATED = [
     PlantedJob(ranks=2, tp=2, steps=8, noise=0.1, metadata="none", slower_clock=slower, seed=seed)
     for seed, slower in ((1, {}), (2, {0: 1.4, 1: 1.4}))

@@ -64,7 +64,7 @@ def dilated(scale: int) -> Change:
                 if isinstance(args, dict) and isinstance(args.get("queued"), int):
                     args["queued"] *= scale
         # Sums contain the rounding errors of many times, which are whole nanoseconds.
-        return Changed(changed, Effect(scale=scale, relative=3e-5, slack_ns=16))
+        return Changed(changed, Effect(scale=scale, relative=1e-4, slack_ns=16))
 
     return change
 

@@ -5,9 +5,9 @@
 -- shift of up to four positions that fits best, because captures start at different times. All ranks of a stream form
 -- one group, unless a division explains the ends clearly better. In such a division, every distance between groups is
 -- at least four times every distance inside a group, at least four times the resolution of the recorded times, and at
--- least 1 % of the median time between ends. If the division leaves a rank alone, the last limit is 25 %, because a
--- single rank may end late for other reasons. Of several divisions, the one with the largest ratio is used. At most 64
--- ranks are compared, pair by pair, in their first 96 collectives.
+-- least 0.1 % of the median time between ends, because clocks drift by up to 0.02 %. If the division leaves a rank
+-- alone, the last limit is 25 %, because a single rank may end late for other reasons. Of several divisions, the one
+-- with the most groups is used. At most 64 ranks are compared, pair by pair, in their first 96 collectives.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -69,7 +69,7 @@ WITH
     -- Distances at which ranks may be divided, because the next distance is much larger.
     _cuts AS MATERIALIZED (
         SELECT
-            d.run, d.span, d.channel, d.distance, d.next_distance / greatest(d.distance, k.tick) AS ratio,
+            d.run, d.span, d.channel, d.distance,
             d.next_distance >= 0.25 * k.usual_gap AS is_far
         FROM (
             SELECT
@@ -78,7 +78,7 @@ WITH
             FROM _pairs AS p
         ) AS d
         JOIN _comparable AS k ON k.run = d.run AND k.span = d.span AND k.channel = d.channel
-        WHERE d.next_distance >= 4 * greatest(d.distance, k.tick) AND d.next_distance >= 0.01 * k.usual_gap
+        WHERE d.next_distance >= 4 * greatest(d.distance, k.tick) AND d.next_distance >= 0.001 * k.usual_gap
     ),
     _near AS (
         SELECT c.run, c.span, c.channel, c.distance, p.rank, p.other
@@ -114,7 +114,7 @@ WITH
         JOIN _cuts AS c ON c.run = g.run AND c.span = g.span AND c.channel = g.channel AND c.distance = g.distance
         GROUP BY c.run, c.span, c.channel, c.distance
         HAVING bool_and(g.is_whole) AND (min(g.n) > 1 OR bool_and(c.is_far))
-        QUALIFY row_number() OVER (PARTITION BY c.run, c.span, c.channel ORDER BY max(c.ratio) DESC, c.distance DESC) = 1
+        QUALIFY row_number() OVER (PARTITION BY c.run, c.span, c.channel ORDER BY c.distance) = 1
     )
 SELECT m.run, m.span, m.channel, m.rank, m.first_id
 FROM _divisions AS d
