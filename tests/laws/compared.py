@@ -23,7 +23,7 @@ NOT_COMPARED = (
 )
 """Columns with sentences, paths and calls, which state times, ranks and ids in their text."""
 
-_RANKS = re.compile(r"\[\d+(, ?\d+)*\]")
+_RANKS = re.compile(r"\d+|\[\d+(, ?\d+)*\]")
 
 UNCHANGED = Effect()
 EXACT = 1e-9
@@ -71,10 +71,19 @@ def differences(before: Answer, after: Answer, effect: Effect) -> Iterator[Diffe
     if len(expected) != len(found):
         yield Difference("rows", f"{len(expected)} rows", f"{len(found)} rows")
         return
-    if not effect.is_ordered:
+    differing = [] if not effect.is_ordered else list(_unequal(columns, expected, found, effect))
+    if differing or not effect.is_ordered:
+        # Rows of equal time are in any order, also if they are equal only by rounding.
         key = _key_of(columns)
-        expected.sort(key=key)
-        found.sort(key=key)
+        of_sets = list(_unequal(columns, sorted(expected, key=key), sorted(found, key=key), effect))
+        differing = differing if of_sets and effect.is_ordered else of_sets
+    yield from differing
+
+
+def _unequal(
+    columns: Sequence[Column], expected: Sequence[Row], found: Sequence[Row], effect: Effect
+) -> Iterator[Difference]:
+    """Yield the first difference in each column."""
     for at, column in enumerate(columns):
         close = _close(column, effect)
         for left, right in zip(expected, found, strict=True):
@@ -106,7 +115,7 @@ def _followed(value: Any, kind: str, effect: Effect, rank: Any) -> Any:
 
 def _with_other_numbers(text: str, kind: str, ids: Mapping[str, Mapping[int, int]]) -> str:
     """Replace ids in a text: in lists of ranks, and after the words rank and stream."""
-    if "rank" in ids and (kind == "ranks" or _RANKS.fullmatch(text)):
+    if "rank" in ids and kind == "ranks" and _RANKS.fullmatch(text):
         old = [int(rank) for rank in re.findall(r"\d+", text)]
         new = iter(sorted(ids["rank"].get(rank, rank) for rank in old))
         return re.sub(r"\d+", lambda _: str(next(new)), text)

@@ -22,6 +22,7 @@ _IDS = {
     "tid": "tid",
 }
 _POINT = re.compile(r"(^|_)ts$|(^|_)(start|end)_ns$")
+_OF_RANKS = frozenset({"channel", "part"})
 _ABSOLUTE = frozenset({"base_time_ns"})
 _KINDS = dict.fromkeys(("GB/s", "TB/s", "TFLOP/s", "1/s"), "rate") | {"%": "share"}
 
@@ -52,7 +53,7 @@ class Effect:
 def kind_of(column: Column) -> str:
     """Return what a column holds: a kind of id, event, ranks, point, time, rate, share or value."""
     if column.type == "VARCHAR":
-        return "ranks" if "ranks" in column.name else "value"
+        return "ranks" if "ranks" in column.name or column.name in _OF_RANKS else "value"
     if column.name in _IDS:
         return _IDS[column.name]
     if column.unit == "ns" and column.name not in _ABSOLUTE:

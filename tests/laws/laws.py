@@ -75,7 +75,7 @@ def _without_exempt_rules(
     law: str, analysis: str, answers: tuple[Answer, Answer]
 ) -> tuple[Answer, Answer]:
     """Drop the rows of exempt rules from both answers and, if there are any, what depends on them."""
-    exempt = {e.rule for e in exemptions() if e.rule and e.covers(law, analysis, e.column)}
+    exempt = {e.rule for e in exemptions() if e.rule and e.covers("", law, analysis, e.column)}
     if not exempt or any(answer.error for answer in answers):
         return answers
     if not any(exempt & set(answer.column("rule")) for answer in answers):
@@ -199,6 +199,7 @@ class Exemption:
     The column ``rule=<name>`` stands for all columns in rows of a rule of advice.
     """
 
+    job: str
     law: str
     analysis: str
     column: str
@@ -209,10 +210,11 @@ class Exemption:
         """Name of the exempt rule; empty if the exemption is about a column."""
         return self.column.removeprefix("rule=") if self.column.startswith("rule=") else ""
 
-    def covers(self, law: str, analysis: str, column: str) -> bool:
+    def covers(self, job: str, law: str, analysis: str, column: str) -> bool:
         """Return whether a difference is exempt."""
         return (
-            fnmatchcase(law, self.law)
+            fnmatchcase(job, self.job)
+            and fnmatchcase(law, self.law)
             and fnmatchcase(analysis, self.analysis)
             and fnmatchcase(column, self.column)
         )
@@ -227,7 +229,7 @@ def exemptions() -> tuple[Exemption, ...]:
 
 def exempted(found: Broken) -> Broken:
     """Return the same answer with the reason of its exemption, if there is one."""
-    at = found.law, found.analysis, found.difference.column
+    at = found.job, found.law, found.analysis, found.difference.column
     return replace(found, exemption=next((e.reason for e in exemptions() if e.covers(*at)), ""))
 
 
