@@ -299,12 +299,14 @@ def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
 
 
 def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> None:
-    """A trace with a different world size causes a finding."""
+    """A trace with a different world size is refused, or causes a finding if it is one job."""
     folder = write_job(tmp_path / "traces", Plan())
     other = json.loads((folder / "rank1.json").read_text())
     other["distributedInfo"]["world_size"] = 16
     (folder / "rank1.json").write_text(json.dumps(other))
-    with hta_sql.ingest(folder, tmp_path / "s.store") as store:
+    with pytest.raises(hta_sql.RankError, match="rank1.json \\(world size 16"):
+        hta_sql.ingest(folder, tmp_path / "s.store")
+    with hta_sql.ingest(folder, tmp_path / "s.store", one_job=True) as store:
         findings = store.run("findings").df()
     assert findings["message"].str.contains("16").any()
 

@@ -232,9 +232,8 @@ def call_stack(world: World, scope: Scope) -> list[Row]:
 def trace_events(world: World, scope: Scope) -> list[Row]:
     """Return every event with a duration."""
     firsts: dict[Any, int] = {}
-    for g in world.gpu:
-        key = g.run, g.rank, g.args.get("correlation")
-        firsts[key] = min(g.id, firsts.get(key, g.id))
+    for g in sorted(world.gpu, key=lambda g: (g.ts, g.id)):
+        firsts.setdefault((g.run, g.rank, g.args.get("correlation")), g.id)
     rows = []
     host = set(world.host)
     for i in world.items:
