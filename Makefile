@@ -11,13 +11,14 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment native demo test test-all test-pages test-clients test-lowest check check-ruff check-mypy check-sql docs pinned site freeze refreeze bench fuzz soak faults mutants deep clean
+.PHONY: help environment native demo test test-all laws test-pages test-clients test-lowest check check-ruff check-mypy check-sql docs pinned site freeze refreeze bench fuzz soak faults mutants deep clean
 
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
 	@echo 'make demo      a simulated training job: ingested, analyzed, explained'
 	@echo 'make test      the test suite; without tests that are marked slow, which state a reason'
 	@echo 'make test-all  slow tests and browser tests as well'
+	@echo 'make laws      every recorded job is changed in known ways, and all answers must follow (hours)'
 	@echo 'make test-pages    notebooks run again, the site, explorer and open, in Chromium'
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make test-lowest   demo, commands and tests with the lowest versions that pyproject.toml states'
@@ -55,7 +56,8 @@ demo: $(READY)
 	$(BIN)/hta-sql demo
 
 # One more than there are cores: tests also wait, for processes, locks and pages.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+WORKERS := $(shell expr $(CORES) + 1)
 
 # loadfile: a file's tests share the stores that they ingest.
 test: native
@@ -65,6 +67,11 @@ test: native
 test-all: native
 	@echo '== all tests'
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m 'not clients'
+
+# A process per core, each for every CORES-th job. What is not changed since the last run is not run again.
+laws: native
+	@echo '== laws: results in .hta_sql/laws'
+	@seq $(CORES) | xargs -P $(CORES) -I '{}' $(BIN)/python -m tests.laws.run --shard '{}/$(CORES)'
 
 # What people see and what takes a minute: it is not part of test, and runs before a change is taken.
 # Without Chromium: make test-pages PAGES='slow and not browser'
