@@ -123,7 +123,10 @@ def test_it_goes_on_from_there(
     assert sorted(read) == [3, 4]
     assert busy_times(store) == DURATIONS
     assert not (store / "unfinished").exists()
-    assert files_of(store) == read_manifest(store).named_files()
+    # The next writer deletes derived tables of the store as it was: readers may have it open.
+    stale = files_of(store) - read_manifest(store).named_files()
+    assert all("/all/" in path for path in stale), stale
+    assert files_of(store) >= read_manifest(store).named_files()
 
 
 def test_what_changed_meanwhile_is_read_again(

@@ -66,7 +66,7 @@ def remove_runs(
         )
         publish_manifest(folder, left)
         _remove_files(folder, left, runs)
-    return file_bytes(gone)
+    return file_bytes(gone) + sum(kept.bytes for kept in manifest.materialized if kept.run in runs)
 
 
 def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_TIMEOUT_S) -> None:
