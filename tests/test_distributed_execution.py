@@ -122,7 +122,6 @@ def test_a_store_at_a_url(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("call_stack", "trees and threads are numbered across all runs"),
         ("trace_diff", "its rows combine several runs"),
     ],
 )

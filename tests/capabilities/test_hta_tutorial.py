@@ -304,7 +304,7 @@ def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> 
     other = json.loads((folder / "rank1.json").read_text())
     other["distributedInfo"]["world_size"] = 16
     (folder / "rank1.json").write_text(json.dumps(other))
-    with pytest.raises(hta_sql.RankError, match="rank1.json \\(world size 16"):
+    with pytest.raises(hta_sql.RankError, match=r"rank1.json \(world size 16"):
         hta_sql.ingest(folder, tmp_path / "s.store")
     with hta_sql.ingest(folder, tmp_path / "s.store", one_job=True) as store:
         findings = store.run("findings").df()

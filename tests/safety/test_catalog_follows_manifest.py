@@ -75,7 +75,7 @@ def test_a_moved_store_that_cannot_be_written_opens(
 
     moved = tmp_path / "moved.store"
     shutil.move(between, moved)
-    monkeypatch.setattr("hta_sql.store.query.connection.write_catalog", refuse)
+    monkeypatch.setattr("hta_sql.store.query.open_catalog.write_catalog", refuse)
     assert busy_times(moved) == {0: 200.0}
 
 

@@ -110,4 +110,4 @@ def test_the_report_gives_shares_of_recorded_time(half: TraceStore) -> None:
     assert "compute <span>2.40 ms, 48.0 %</span>" in page
     assert "earlier work, unrecorded <span>5.00 ms</span>" in page
     assert "Shares are of the recorded time." in page
-    assert "Shares of the recorded time of the steps" in unescape(str(costs_markup(first, {}, 5)))
+    assert "Shares of recorded step time" in unescape(str(costs_markup(first, {}, 5)))
