@@ -149,10 +149,6 @@ def test_a_removed_run_takes_its_files_along(traces: Path, reread: Path) -> None
     assert not parquet_files(reread)
 
 
-@pytest.mark.xfail(
-    reason="files of derived tables, which every ingest writes since, are not listed yet",
-    strict=False,
-)
 def test_a_renamed_run(traces: Path, reread: Path, busy_times: BusyTimes) -> None:
     """A renamed run has hard links to the same files, and its old name can be used again."""
     inodes = inodes_of_ranks(reread)

@@ -23,12 +23,12 @@ from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 from hta_sql.store.disk.manifest import (
     TABLES,
-    Manifest,
     RankEntry,
     Store,
     file_bytes,
     file_paths,
     in_order,
+    read_manifest,
 )
 from hta_sql.store.disk.orphaned_files import remove_orphaned_files
 from hta_sql.store.disk.run_names import check_run_name
@@ -65,7 +65,7 @@ def remove_runs(
             },
         )
         publish_manifest(folder, left)
-        _remove_files(folder, left, runs)
+        _remove_files(folder, runs)
     return file_bytes(gone) + sum(kept.bytes for kept in manifest.materialized if kept.run in runs)
 
 
@@ -114,7 +114,7 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         )
         folder.settle(copies.values())
         publish(folder, now)
-        _remove_files(folder, now, [run])
+        _remove_files(folder, [run])
 
 
 def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> None:
@@ -140,9 +140,10 @@ def _renamed_path(path: str, run: str, name: str) -> str:
     return path.replace(f"/run={run}/", f"/run={name}/", 1)
 
 
-def _remove_files(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> None:
+def _remove_files(folder: StoreFolder, runs: Collection[str]) -> None:
     """Delete orphaned files, and the empty folders of removed runs."""
-    remove_orphaned_files(folder, manifest)
+    # The published manifest also references the derived tables that publishing has computed.
+    remove_orphaned_files(folder, read_manifest(folder))
     # A running shard job may be about to write into the folders of its run.
     for run in set(runs) - {shard.run for shard in read_shards(folder)}:
         for table in (*stored_columns(), *kept_columns(load_library())):
