@@ -14,13 +14,10 @@ from hta_sql.library.messages import SENTENCES
 from tests.laws.answers import Answer, Row
 from tests.laws.effects import Effect, kind_of
 
-NOT_COMPARED = (
-    SENTENCES
-    | {"source", "path", "store", "evidence_sql", "finding_id", "next_analysis"}
-    | {
-        *("control_run", "test_run"),
-    }
-)
+NOT_COMPARED = SENTENCES | {
+    *("source", "path", "store", "control_run", "test_run"),
+    *("evidence_sql", "finding_id", "next_analysis"),
+}
 """Columns with sentences, paths and calls, which state times, ranks and ids in their text."""
 
 _RANKS = re.compile(r"\d+|\[\d+(, ?\d+)*\]")
@@ -194,27 +191,16 @@ def verdicts(
     """Return what the answers for a run accuse after a change: ranks and links, with verdicts."""
     found: dict[str, set[Row]] = {}
     for analysis in answers.keys() & ACCUSES.keys():
-        wanted, answer = ACCUSES[analysis], answers[analysis][run]
-        columns = [column for column in answer.columns if column.name in wanted.columns]
+        answer = answers[analysis][run]
+        columns = [column for column in answer.columns if column.name in ACCUSES[analysis]]
         parts = [answer.column(column.name) for column in columns]
         rows = {_expected(row, columns, effect) for row in zip(*parts, strict=True)}
-        found[analysis] = {row for row in rows if wanted.is_accused(row)}
+        found[analysis] = {row for row in rows if row[1] not in INNOCENT}
     return found
 
 
-@dataclass(frozen=True)
-class Accusation:
-    """Columns that name whom an analysis accuses, and which of its rows do."""
+ACCUSES = {"stragglers": ("rank", "verdict"), "slow_links": ("link_ranks", "verdict")}
+"""Analysis ─▶ its columns with whom it accuses, and the verdict."""
 
-    columns: tuple[str, ...]
-    is_accused: Callable[[Row], bool]
-
-
-ACCUSES: Mapping[str, Accusation] = {
-    "stragglers": Accusation(
-        ("rank", "verdict"), lambda row: row[1] not in ("none", "unknown", None)
-    ),
-    "slow_links": Accusation(
-        ("link_ranks", "verdict"), lambda row: row[1] not in ("none", "unknown", None)
-    ),
-}
+INNOCENT = ("none", "unknown", None)
+"""Verdicts that accuse nobody."""

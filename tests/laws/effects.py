@@ -33,7 +33,6 @@ class Effect:
 
     Attributes:
         scale: Factor of all times.
-        moved_ns: How much later points in time are, counted from the first event.
         ids: Kind of id (``stream``, ``correlation``, ``pid``, ``tid``, ``rank``) ─▶ old ─▶ new.
         events: Rank (old) ─▶ old position of an event ─▶ new position.
         is_ordered: Whether rows keep their order; if not, answers are compared as sets.
@@ -42,7 +41,6 @@ class Effect:
     """
 
     scale: int = 1
-    moved_ns: int = 0
     ids: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     events: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     is_ordered: bool = True

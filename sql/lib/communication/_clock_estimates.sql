@@ -181,8 +181,8 @@ WITH RECURSIVE
         SELECT e.*, quantile_disc(e.own_offset, 0.5) OVER (PARTITION BY e.run, e.span, e.reference_rank) AS usual_offset
         FROM _estimates AS e
     ),
-    -- If most clocks are far ahead of the reference, those that the scatter of the end times does not distinguish get
-    -- the same offset.
+    -- If most clocks are far ahead of the reference, clocks whose difference is within the scatter of the end times get
+    -- one offset.
     _final AS (
         SELECT
             c.*,
