@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("error", "warning", "note")
 
+WRITTEN = "job.store"
+"""Store that a printed command writes if the traces are not ingested."""
+
 
 @click.command(short_help="Report what is missing from traces, and how to fix it.")
 @store_argument("traces", "STORE[:RUN]|TRACES")
@@ -67,7 +70,7 @@ def doctor(
 
             send(result, Output("json"))
         else:
-            _print_text(store, traces, findings, runs)
+            _print_text(store, traces, findings, runs, written=WRITTEN if is_new else traces)
     failing = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     if any(finding["severity"] in failing for finding in findings):
         ctx.exit(1)
@@ -105,7 +108,12 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 
 
 def _print_text(
-    store: TraceStore, traces: str, findings: list[dict[str, Any]], runs: list[str] | None
+    store: TraceStore,
+    traces: str,
+    findings: list[dict[str, Any]],
+    runs: list[str] | None,
+    *,
+    written: str,
 ) -> None:
     from hta_sql.text import printable  # noqa: PLC0415
 
@@ -127,7 +135,7 @@ def _print_text(
             click.echo("  nothing to report")
         name = shlex.quote(label(traces, [run] if several else None))
         for _, group in groupby(own, key=lambda f: (f["severity"], f["finding"])):
-            _print_finding(list(group), name, printable)
+            _print_finding(list(group), name, shlex.quote(written), printable)
 
 
 def _match_of(groups: list[dict[str, Any]]) -> str:
@@ -144,11 +152,15 @@ def _match_of(groups: list[dict[str, Any]]) -> str:
     return text
 
 
-def _print_finding(same: list[dict[str, Any]], store: str, printable: Callable[[str], str]) -> None:
+def _print_finding(
+    same: list[dict[str, Any]], store: str, written: str, printable: Callable[[str], str]
+) -> None:
+    """Print a finding of some ranks; ``store`` is read by its commands, ``written`` is their output."""
     first = same[0]
     ranks = [f["rank"] for f in same if f["rank"] is not None]
     where = f" (rank{'s' if len(ranks) > 1 else ''} {rank_spans(ranks)})" if ranks else ""
     click.echo(f"  {first['severity']:<8} {first['finding']}{where}: {printable(first['message'])}")
     click.echo(f"           limits: {first['limits']}")
-    remedy = re.sub(r"\bSTORE\b", lambda _: store, first["remedy"])
+    remedy = re.sub(r"(?<=-o )STORE\b", lambda _: written, first["remedy"])
+    remedy = re.sub(r"\bSTORE\b", lambda _: store, remedy)
     click.echo(f"           remedy: {remedy}")

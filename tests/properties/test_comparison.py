@@ -76,7 +76,6 @@ def test_contents_sum_to_the_steps(job: TraceStore) -> None:
     assert not any(ns for key, ns in sums.items() if key not in steps)
 
 
-@pytest.mark.xfail(reason="waits that are not matched count as waits of a random job", strict=False)
 def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) -> None:
     """The step shares agree with step_accounting, which uses an independent algorithm."""
     overlapping = _overlapping(job)

@@ -41,12 +41,13 @@ WITH
         SELECT
             g.run, g.rank, g.span, g.event_id, g.ts, g.ts + g.dur AS end_ts, g.launch_ts + g.launch_dur AS launch_end,
             CASE g.class WHEN 'computation' THEN 1 WHEN 'communication' THEN 2 ELSE 4 END AS part_no,
-            CASE WHEN g.class = 'communication' THEN coalesce(m.wait_ns, 0) ELSE 0 END AS wait_ns
+            CASE WHEN g.class = 'communication' AND lib.waits_are_known(m.found_count, m.end_times_match, m.is_p2p, m.on_host) THEN coalesce(m.wait_ns, 0) ELSE 0 END AS wait_ns
         FROM lib.scoped_gpu_ops(runs, ranks, NULL, true) AS g
         LEFT JOIN matched_collectives AS m ON m.run = g.run AND m.rank = g.rank AND m.span = g.span AND m.event_id = g.event_id AND NOT m.on_host
         WHERE g.dur > 0
     ),
-    -- A collective first waits and then transfers; it is counted at the transfer.
+    -- A collective first waits and then transfers; it is counted at the transfer. If its waits are unknown, all of it is
+    -- a transfer, as in step_parts.
     _pieces AS (
         SELECT o.run, o.rank, o.span, o.event_id, o.part_no, o.ts + o.wait_ns AS ts, o.end_ts, true AS is_counted
         FROM _ops AS o
