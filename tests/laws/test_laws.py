@@ -65,16 +65,11 @@ def _said(found: Sequence[Broken]) -> str:
     return "\n".join(str(one) for one in found if not one.exemption)
 
 
-@pytest.mark.xfail(
-    reason="ids of messages belong to two ranks; a step of an hour in experts is not examined yet",
-    strict=False,
-)
 def test_answers_for_tiny_traces_follow(tmp_path: Path) -> None:
     """All answers for tiny hand-written traces follow."""
     assert _said(broken_by(_tiny(), tmp_path / "laws", NUMBERED)) == ""
 
 
-@pytest.mark.xfail(reason="ids of messages belong to two ranks", strict=False)
 def test_answers_for_planted_jobs_follow(tmp_path: Path) -> None:
     """All answers for jobs of several ranks with a known cause follow."""
     jobs = []
