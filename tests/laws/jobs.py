@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass
@@ -40,11 +41,11 @@ class Job:
 def read_trace(path: Path) -> Trace | None:
     """Read a Kineto trace; return None if the file is something else."""
     content = path.read_bytes()
-    if content.startswith(_GZIP):
-        content = gzip.decompress(content)
     try:
+        if content.startswith(_GZIP):
+            content = gzip.decompress(content)
         trace = json.loads(content, parse_float=Decimal)
-    except ValueError:
+    except (ValueError, EOFError, zlib.error):
         return None
     if isinstance(trace, list) and trace and isinstance(trace[0], dict) and "ph" in trace[0]:
         trace = {"traceEvents": trace}

@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "traces"
 RECORDED = ROOT / "tests" / "traces" / "recorded"
 KEPT = ROOT / ".hta_sql" / "laws"
+DAMAGED = "malformed"
+"""Folder of files that are damaged on purpose, for which nothing follows from a change."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -56,9 +58,11 @@ def _names(text: str) -> list[str]:
 def _folders() -> Iterator[Path]:
     """Yield the folders with traces, those with the largest files first."""
     files = [path for top in (SHARED, RECORDED) if top.exists() for path in top.rglob("*.*")]
-    sizes = dict.fromkeys(sorted({path.parent for path in files}), 0)
+    folders = sorted({path.parent for path in files if path.parent.name != DAMAGED})
+    sizes = dict.fromkeys(folders, 0)
     for path in files:
-        sizes[path.parent] += path.stat().st_size if path.is_file() else 0
+        if path.parent in sizes:
+            sizes[path.parent] += path.stat().st_size if path.is_file() else 0
     yield from sorted(sizes, key=lambda folder: -sizes[folder])
 
 
