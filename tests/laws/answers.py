@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import duckdb
@@ -38,14 +38,30 @@ class Answer:
         return [row[at] for row in self.rows]
 
 
-Answers = dict[str, dict[str, Answer]]
+Answers = Mapping[str, Mapping[str, Answer]]
 """Analysis ─▶ run ─▶ answer."""
 
 
+class Asked(dict[str, Answer]):
+    """Answers of an analysis by run, which are computed when they are read and not kept."""
+
+    def __init__(self, ask: Callable[[str], Answer]) -> None:
+        super().__init__()
+        self.ask = ask
+
+    def __missing__(self, run: str) -> Answer:
+        """Run the analysis on a run."""
+        return self.ask(run)
+
+
 def answers_of(
-    con: duckdb.DuckDBPyConnection, scales: Mapping[str, int], names: Iterable[str] = ()
-) -> Answers:
-    """Run every analysis that has an answer for each run.
+    con: duckdb.DuckDBPyConnection,
+    scales: Mapping[str, int],
+    names: Iterable[str] = (),
+    *,
+    one_by_one: bool = False,
+) -> Iterator[tuple[str, dict[str, Answer]]]:
+    """Yield the name of every analysis that has an answer for each run, with its answers by run.
 
     Parameters in ns are multiplied by the scale of the run, as its times are.
 
@@ -53,12 +69,21 @@ def answers_of(
         con: A catalog.
         scales: Run ─▶ factor of its times.
         names: Analyses to run; default: all.
+        one_by_one: Whether the answers for all runs together do not fit into memory.
     """
-    return {
-        about.base_name: _answers(con, about, scales)
-        for about in load_library().newest()
-        if about.base_name not in PAIRS | SERIES and (not names or about.base_name in set(names))
-    }
+    for about in load_library().newest():
+        if about.base_name in PAIRS | SERIES or (names and about.base_name not in set(names)):
+            continue
+        if one_by_one:
+            yield about.base_name, Asked(partial(_answer, con, about, scales))
+        else:
+            yield about.base_name, _answers(con, about, scales)
+
+
+def _answer(
+    con: duckdb.DuckDBPyConnection, about: SqlObject, scales: Mapping[str, int], run: str
+) -> Answer:
+    return _answers(con, about, {run: scales[run]})[run]
 
 
 def comparisons_of(

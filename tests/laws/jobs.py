@@ -33,6 +33,11 @@ class Job:
         return Job(self.name, deepcopy(self.ranks))
 
     @property
+    def event_count(self) -> int:
+        """Number of events of all ranks."""
+        return sum(len(trace["traceEvents"]) for trace in self.ranks.values())
+
+    @property
     def has_base_times(self) -> bool:
         """Whether every rank states the time from which its events are counted."""
         return all("baseTimeNanoseconds" in trace for trace in self.ranks.values())
