@@ -22,6 +22,8 @@ NOT_COMPARED = SENTENCES | {
 
 _RANKS = re.compile(r"\d+|\[\d+(, ?\d+)*\]")
 
+_DIGITS = re.compile(r"\d+")
+
 UNCHANGED = Effect()
 EXACT = 1e-9
 """Relative difference of sums that are added in another order."""
@@ -124,9 +126,12 @@ def _with_other_numbers(text: str, kind: str, ids: Mapping[str, Mapping[int, int
         return re.sub(r"\d+", lambda _: str(next(new)), text)
     for word in ("rank", "stream"):
         if word in ids:
-            other = partial(_other_number, ids[word])
-            text = re.sub(rf"(?<=\b{word} )\d+", other, text)
+            text = re.sub(rf"\b{word} \d+( to \d+)?", partial(_other_numbers, ids[word]), text)
     return text
+
+
+def _other_numbers(new: Mapping[int, int], found: re.Match[str]) -> str:
+    return _DIGITS.sub(partial(_other_number, new), found[0])
 
 
 def _other_number(new: Mapping[int, int], found: re.Match[str]) -> str:
