@@ -31,6 +31,9 @@ Row = dict[str, Any]
 HANGS = 4
 """Exit code if something hangs."""
 
+UNDECIDED = 3
+"""Exit code if the dumps do not decide whether something hangs."""
+
 SHOWN = 10
 """Maximum number of stuck groups per run with a sentence; the table has all of them."""
 
@@ -47,6 +50,7 @@ MARKS = {
     "different": "D",
     "not started": "S",
     "no dump": "?",
+    "ended": "e",
     "unknown": " ",
 }
 """State of a cell of ``hang_grid`` ─▶ mark in the map."""
@@ -81,7 +85,8 @@ def hang(
     (nccl_trace_rank_N), or what torch._C._distributed_c10d._dump_fr_trace_json() returns; the
     folder may also contain traces. The cause is printed first: group, operation, the rank that
     never entered the operation, and the last operation of that rank. Groups that only wait for
-    another group follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
+    another group follow. Exit codes: 4 if something hangs, 3 if the dumps do not decide it, 0 if
+    nothing hangs, 1 and 2 for errors.
     """
     from hta_sql.cli.messages import note  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
@@ -109,13 +114,14 @@ def hang(
                 _print_map(rows, cells, labels)
                 click.echo()
                 send(result, Output(columns=("run", *TABLE) if several else TABLE))
-    if not rows:
+    is_certain = any(row["is_certain"] for row in rows)
+    if not is_certain:
         for failure in failures:
             raise failure
-        return
     for failure in failures:
         note(f"warning: {failure}")
-    ctx.exit(HANGS)
+    if rows:
+        ctx.exit(HANGS if is_certain else UNDECIDED)
 
 
 def _print_map(rows: list[Row], cells: list[Row], labels: dict[str, str]) -> None:
@@ -224,7 +230,9 @@ def _print(
         if at:
             click.echo()
         if not stuck:
-            click.echo(f"{head}: nothing hangs. Every operation that a rank entered has finished.")
+            click.echo(
+                f"{head}: nothing hangs. All ranks with a dump entered the same operations, and these have ended."
+            )
             continue
         click.echo(f"{head}: {_summary(stuck)}")
         for number, row in enumerate(stuck[:SHOWN], 1):
@@ -236,11 +244,17 @@ def _print(
 
 def _summary(stuck: list[Row]) -> str:
     """Return the number of stuck groups of a run, of independent causes, and of consequences."""
-    causes = len({row["cause_id"] for row in stuck if row["is_root"]})
-    followers = sum(not row["is_root"] for row in stuck)
+    certain = [row for row in stuck if row["is_certain"]]
+    if not certain:
+        hang = "hangs" if len(stuck) == 1 else "hang"
+        return f"the dumps do not decide whether {counted(len(stuck), 'group')} {hang}"
+    causes = len({row["cause_id"] for row in certain if row["is_root"]})
+    followers = sum(not row["is_root"] for row in certain)
     waits = "waits" if followers == 1 else "wait"
     follow = f", {counted(followers, 'group')} that only {waits}" if followers else ""
-    return f"{counted(len(stuck), 'group')} stuck, {counted(causes, 'cause')}{follow}"
+    open_count = len(stuck) - len(certain)
+    undecided = f", {counted(open_count, 'group')} undecided" if open_count else ""
+    return f"{counted(len(certain), 'group')} stuck, {counted(causes, 'cause')}{follow}{undecided}"
 
 
 def _same_cause(stuck: list[Row], row: Row) -> str:

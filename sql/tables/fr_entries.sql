@@ -24,7 +24,7 @@ CREATE OR REPLACE VIEW fr_entries AS
 --   output_types       VARCHAR    Types of the outputs as JSON.
 --   state              VARCHAR    scheduled, started or completed, as far as the recorder knows.
 --   is_retired         BOOLEAN    Whether the watchdog no longer watches the operation, because it ended or failed.
---   is_finished        BOOLEAN    Whether the operation ended.
+--   is_ended           BOOLEAN    Whether the operation ended; its result is unknown: after a time-out it ends as well.
 --   created_ns         BIGINT [ns]  Unix time at which the host enqueued the operation.
 --   started_ns         BIGINT [ns]  Unix time at which the recorder noticed that the operation had started; NULL if unnoticed.
 --   completed_ns       BIGINT [ns]  Unix time at which the recorder noticed that the operation had completed; NULL if unnoticed.
@@ -54,7 +54,7 @@ SELECT
     x.output_types,
     x.state,
     x.is_retired,
-    x.is_finished,
+    x.is_ended,
     x.created_ns,
     x.started_ns,
     x.completed_ns,

@@ -198,7 +198,7 @@ def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
     (tmp_path / "fr_0.json").write_text(json.dumps(dump))
     with hta_sql.ingest(tmp_path / "fr_0.json", tmp_path / "job.store") as store:
         assert store.sql(
-            "SELECT rank, op, input_sizes, input_types, timeout_ns, is_finished FROM fr_entries"
+            "SELECT rank, op, input_sizes, input_types, timeout_ns, is_ended FROM fr_entries"
         ).rows() == [(0, "all_reduce", "[[3]]", None, None, True)]
 
 

@@ -122,11 +122,11 @@ def slower(job: Job) -> Changed | None:
 
 
 def with_long_step(job: Job) -> Changed | None:
-    """Lengthen all that happens in the middle of the second step by an hour."""
+    """Lengthen all that happens in the middle of the middle step by an hour."""
     steps = _steps(job)
     if len(steps) < 2:
         return None
-    start, dur = steps[1]
+    start, dur = steps[len(steps) // 2]
     return _lengthened(job, start + dur / 2, HOUR_US)
 
 

@@ -27,8 +27,8 @@ CREATE OR REPLACE MACRO collective_history_v1(
 --   collective_seq_id  BIGINT       Number of the collective in the group; NULL for sends and receives.
 --   op                 VARCHAR      Operation with shape and type.
 --   is_p2p             BOOLEAN      Whether the operation is a send or a receive.
---   state              VARCHAR      completed if the operation ended; otherwise, scheduled or started. For gloo, never started.
---   is_finished        BOOLEAN      Whether the operation ended.
+--   state              VARCHAR      State in the dump: scheduled, started or completed; gloo and custom backends leave it at scheduled.
+--   is_ended           BOOLEAN      Whether the operation ended, successfully or not.
 --   created_ns         BIGINT [ns]  Unix time when the host enqueued the operation.
 --   created_at         VARCHAR      created_ns as a string, UTC.
 --   completed_ns       BIGINT [ns]  Unix time when the recorder found the operation completed; NULL for gloo.
@@ -49,8 +49,8 @@ SELECT
     CASE WHEN NOT o.is_p2p THEN o.collective_seq_id END AS collective_seq_id,
     o.op_text AS op,
     o.is_p2p,
-    CASE WHEN o.is_finished THEN 'completed' ELSE o.state END AS state,
-    o.is_finished,
+    o.state,
+    o.is_ended,
     o.created_ns,
     strftime(make_timestamp(o.created_ns // 1000), '%Y-%m-%d %H:%M:%S.%f') AS created_at,
     o.completed_ns,

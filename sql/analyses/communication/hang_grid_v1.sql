@@ -1,6 +1,6 @@
 -- State of each rank at the last collectives of each stuck process group, as a grid.
 --
--- Each row is one cell of the grid: one rank and one collective of a group that the hang analysis reports as stuck.
+-- Each row is one cell of the grid: one rank and one collective of a group that the hang analysis reports.
 --
 -- Title: Collectives of stuck groups, rank by rank
 -- Status: stable
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO hang_grid_v1(
 --   channel            VARCHAR  Description and name of the group.
 --   rank               INTEGER  Rank of the group.
 --   collective_seq_id  BIGINT   Number of the collective in the group.
---   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown (no longer in the dump).
+--   state              VARCHAR  finished, waiting, different, not started, missing, ended (without the missing ranks), no dump, or unknown (no longer in the dump).
 --   is_stuck           BOOLEAN  Whether the group is stuck at this collective.
 --   op                 VARCHAR  Operation that the rank entered; NULL if it entered none.
 WITH
@@ -30,7 +30,7 @@ WITH
         SELECT c.* FROM lib.stuck_collectives(runs) AS c
     ),
     entered AS (
-        SELECT o.run, o.group_key, o.rank, o.collective_seq_id, bool_and(o.is_finished) AS is_finished, arg_min(o.op, o.record_id) AS op
+        SELECT o.run, o.group_key, o.rank, o.collective_seq_id, bool_and(o.is_ended) AS is_ended, arg_min(o.op, o.record_id) AS op
         FROM lib.dump_operations(runs) AS o
         JOIN (SELECT DISTINCT s.run, s.item_key, s.collective_seq_id FROM stuck AS s) AS s ON s.run = o.run AND s.item_key = o.group_key
         WHERE NOT o.is_p2p AND o.collective_seq_id BETWEEN s.collective_seq_id - last_count + 1 AND s.collective_seq_id
@@ -52,7 +52,7 @@ SELECT
         WHEN c.cell_id = c.collective_seq_id THEN c.role
         WHEN e.rank IS NULL THEN 'unknown'
         WHEN x.rank IS NOT NULL THEN 'different'
-        WHEN e.is_finished THEN 'finished'
+        WHEN e.is_ended THEN 'finished'
         ELSE 'waiting'
     END AS state,
     c.cell_id = c.collective_seq_id AS is_stuck,

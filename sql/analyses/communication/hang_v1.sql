@@ -1,12 +1,14 @@
 -- Stuck process groups, and stuck pairs of sender and receiver, found in Flight Recorder dumps.
 --
--- A group is stuck at the first collective that a rank entered but did not finish. A rank blocks this collective if it
+-- A group is stuck at the first collective that a rank entered and that has not ended, that ended without a rank of
+-- the group, or that ranks entered differently. A rank blocks this collective if it
 -- never entered the collective, entered a different operation or size, or did not start it on its device. If every
 -- blocking rank only waits in a different stuck group, the hang follows from the hang of that group, and is_root is
 -- false. Groups that wait for each other are all roots. If no dump states the ranks of a group, and a rank that blocks
 -- another group has no operation in it, the hang of the group probably follows from that rank, and is_root is false. A
--- rank without a dump may be the cause, but gets no verdict. A dump that was written while a healthy job ran shows the
--- operations in flight as unfinished.
+-- rank without a dump may be the cause, but gets no verdict. After a time-out, operations have ended without
+-- finishing. If such an operation lacks a rank whose dump may be older than the others, the row is undecided and accuses
+-- nobody. A dump that was written while a healthy job ran shows the operations in flight as unfinished.
 --
 -- Title: What hangs, and which rank holds it up
 -- Shown: channel, is_root, kind, missing_ranks, op, waiting_ranks, message
@@ -28,7 +30,8 @@ CREATE OR REPLACE MACRO hang_v1(
 --   pg_name            VARCHAR       Process group name.
 --   is_root            BOOLEAN       Whether the cause is in this group; otherwise, the hang follows, or probably follows, from that of a different group.
 --   cause_id           BIGINT        Number of the independent cause in its run; rows with the same number name the same rank or wait for each other. NULL unless is_root.
---   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
+--   is_certain         BOOLEAN       Whether the group hangs; false if a healthy job may have dumps like these (kinds unfinished and undecided).
+--   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump, unfinished or undecided.
 --   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
 --   op                 VARCHAR       Operation that most waiting ranks entered, with shape and type.
 --   is_p2p             BOOLEAN       Whether the operation is a send or a receive.
@@ -36,7 +39,7 @@ CREATE OR REPLACE MACRO hang_v1(
 --   waiting_ranks      VARCHAR       Ranks that entered the operation but did not finish it.
 --   different_ranks    VARCHAR       Ranks that entered a different operation, size or type.
 --   not_started_ranks  VARCHAR       Ranks whose host enqueued the operation but whose device did not start it.
---   finished_ranks     VARCHAR       Ranks that finished the operation.
+--   finished_ranks     VARCHAR       Ranks that finished the operation, or on which it ended without the missing ranks.
 --   undumped_ranks     VARCHAR       Ranks of the group without a dump.
 --   culprit_ranks      VARCHAR       Ranks that block the others and do not wait in a different group themselves; in a deadlock, all ranks that block others.
 --   waits_for          VARCHAR       Groups from whose hang this one follows, or probably follows; in a deadlock, the other groups of it.
@@ -64,11 +67,16 @@ WITH RECURSIVE
             list(p.rank ORDER BY p.rank) FILTER (p.role IN ('waiting', 'scheduled')) AS waiting,
             list(p.rank ORDER BY p.rank) FILTER (p.role = 'different') AS different,
             list(p.rank ORDER BY p.rank) FILTER (p.role = 'scheduled') AS scheduled,
-            list(p.rank ORDER BY p.rank) FILTER (p.role = 'finished') AS finished,
+            list(p.rank ORDER BY p.rank) FILTER (p.role IN ('finished', 'ended')) AS finished,
+            list(p.rank ORDER BY p.rank) FILTER (p.is_later) AS later,
+            array_to_string(list_sort(list(DISTINCT p.last_id) FILTER (p.role IN ('finished', 'ended'))), ', ') AS stands_at,
+            min(p.last_id) FILTER (p.role = 'missing') AS missing_last_id,
+            count(*) = 1 AND NOT any_value(p.is_p2p) AND any_value(p.item_key) NOT LIKE '% [%' AS is_alone,
+            bool_or(p.role = 'missing') AND NOT bool_or(p.role IN ('waiting', 'scheduled', 'different')) AS has_ended,
             list(p.rank ORDER BY p.rank) FILTER (p.role = 'undumped') AS undumped,
             coalesce(mode(p.op_text ORDER BY p.rank) FILTER (p.role = 'waiting'), mode(p.op_text ORDER BY p.rank)) AS op_text,
-            min(p.created_ns) FILTER (p.role IN ('waiting', 'scheduled', 'different')) AS since_ns,
-            min(p.rank) FILTER (p.role IN ('waiting', 'scheduled', 'different')) AS first_waiting,
+            min(p.created_ns) FILTER (p.role IN ('waiting', 'scheduled', 'different', 'ended')) AS since_ns,
+            min(p.rank) FILTER (p.role IN ('waiting', 'scheduled', 'different', 'ended')) AS first_waiting,
             -- For gloo, only the ranks of the default group are known.
             any_value(p.is_p2p) OR any_value(p.item_key) LIKE '% [%' OR any_value(p.pg_desc) = 'default_pg' AS has_stated_ranks,
             count_if(p.role IN ('missing', 'scheduled', 'different')) AS blocker_count
@@ -102,7 +110,9 @@ WITH RECURSIVE
         FROM parts AS p
         LEFT JOIN (SELECT DISTINCT e.run, e.item_key, e.rank FROM edges AS e) AS e ON e.run = p.run AND e.item_key = p.item_key AND e.rank = p.rank
         LEFT JOIN circles AS c ON c.run = p.run AND c.item_key = p.item_key
-        WHERE p.role IN ('missing', 'scheduled', 'different') AND (e.rank IS NULL OR p.role = 'different' OR c.item_key IS NOT NULL)
+        JOIN items AS i ON i.run = p.run AND i.item_key = p.item_key
+        WHERE
+            p.role IN ('missing', 'scheduled', 'different') AND (p.is_later OR NOT i.has_ended) AND (e.rank IS NULL OR p.role = 'different' OR c.item_key IS NOT NULL)
         GROUP BY p.run, p.item_key
     ),
     -- Drop the culprits of a group if they also block the groups that this group waits for.
@@ -131,8 +141,10 @@ WITH RECURSIVE
     judged AS MATERIALIZED (
         SELECT
             i.*, c.circle_key, u.culprit_list, f.waits_for, x.mismatch_id, x.mismatch_rank, x.mismatch_value, x.usual_value,
-            u.culprit_list IS NOT NULL OR c.item_key IS NOT NULL OR (f.waits_for IS NULL AND i.blocker_count = 0) AS is_root,
+            u.culprit_list IS NOT NULL OR c.item_key IS NOT NULL OR (f.waits_for IS NULL AND i.blocker_count = 0 AND i.waiting IS NOT NULL) AS is_root,
             CASE
+                WHEN i.has_ended AND i.later IS NULL AND f.waits_for IS NULL THEN 'undecided'
+                WHEN i.waiting IS NULL AND i.different IS NULL AND i.missing IS NULL THEN 'undecided'
                 WHEN i.different IS NOT NULL THEN 'mismatch'
                 WHEN c.item_key IS NOT NULL THEN 'deadlock'
                 WHEN i.missing IS NOT NULL THEN 'missing'
@@ -190,6 +202,7 @@ WITH RECURSIVE
             coalesce(lib._rank_list(j.undumped), 'none') AS undumped_text,
             CASE WHEN j.finished IS NULL THEN '' ELSE concat('; ranks ', lib._rank_list(j.finished), ' finished it') END AS finished_text,
             d.op_text AS different_op_text,
+            CASE WHEN j.missing_last_id IS NULL THEN 'no collective' ELSE concat('number ', j.missing_last_id) END AS missing_at_text,
             CASE
                 WHEN j.mismatch_id < j.collective_seq_id
                     THEN concat(' Look first at number ', j.mismatch_id, ': rank ', j.mismatch_rank, ' entered ', j.mismatch_value, ', others ', j.usual_value, '.')
@@ -213,6 +226,35 @@ WITH RECURSIVE
                         'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text,
                         'since': d.since_text, 'waits_for': d.waits_for, 'suspect_count': len(d.suspect_list),
                         'suspects': lib._rank_list(d.suspect_list)
+                    }
+                )
+                WHEN d.kind = 'undecided' AND d.is_alone THEN lib.message(
+                    'hang.undecided_alone',
+                    {
+                        'rank': d.member_list[1], 'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text
+                    }
+                )
+                WHEN d.kind = 'undecided' AND d.missing IS NULL THEN lib.message(
+                    'hang.undecided_undumped',
+                    {
+                        'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text,
+                        'ended_count': len(d.finished), 'ended': lib._rank_list(d.finished), 'undumped_count': d.undumped_count,
+                        'undumped': d.undumped_text
+                    }
+                )
+                WHEN d.kind = 'undecided' AND contains(d.stands_at, ',') THEN lib.message(
+                    'hang.undecided_apart',
+                    {
+                        'channel': d.channel, 'missing_count': len(d.missing), 'missing': lib._rank_list(d.missing), 'missing_at': d.missing_at_text,
+                        'stands_at': d.stands_at
+                    }
+                )
+                WHEN d.kind = 'undecided' THEN lib.message(
+                    'hang.undecided',
+                    {
+                        'channel': d.channel, 'missing_count': len(d.missing), 'missing': lib._rank_list(d.missing), 'missing_at': d.missing_at_text,
+                        'ended_count': len(d.finished), 'ended': lib._rank_list(d.finished), 'op': d.op_text, 'number_text': d.number_text,
+                        'where_text': d.where_text, 'rank': d.missing[1]
                     }
                 )
                 WHEN NOT d.is_root THEN lib.message(
@@ -246,6 +288,15 @@ WITH RECURSIVE
                         'culprit_where': d.culprit_where_text
                     }
                 )
+                WHEN d.kind = 'missing' AND d.has_ended THEN lib.message(
+                    'hang.left_behind',
+                    {
+                        'culprit_count': d.culprit_count, 'culprits': d.culprits_text, 'missing_at': d.missing_at_text, 'channel': d.channel,
+                        'ended_count': len(d.finished), 'ended': lib._rank_list(d.finished), 'op': d.op_text, 'number_text': d.number_text,
+                        'where_text': d.where_text, 'since': d.since_text, 'culprit': d.culprit, 'culprit_op': d.culprit_op,
+                        'culprit_where': d.culprit_where_text
+                    }
+                )
                 WHEN d.kind = 'missing' THEN lib.message(
                     'hang.missing',
                     {
@@ -270,6 +321,13 @@ WITH RECURSIVE
                         'undumped': d.undumped_text, 'finished_text': d.finished_text, 'mismatch_text': d.mismatch_text
                     }
                 )
+                WHEN d.is_alone THEN lib.message(
+                    'hang.unfinished_alone',
+                    {
+                        'rank': d.member_list[1], 'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text,
+                        'since': d.since_text
+                    }
+                )
                 ELSE lib.message(
                     'hang.unfinished',
                     {
@@ -279,7 +337,9 @@ WITH RECURSIVE
                     }
                 )
             END AS message,
-            row_number() OVER (PARTITION BY d.run ORDER BY NOT d.is_root, d.kind = 'unfinished', d.since_ns, d.item_key) AS place
+            -- A group that waits for one that hangs does so too.
+            d.kind NOT IN ('unfinished', 'undecided') OR (d.kind = 'unfinished' AND d.waits_for IS NOT NULL) AS is_certain,
+            row_number() OVER (PARTITION BY d.run ORDER BY NOT d.is_root, d.kind IN ('unfinished', 'undecided'), d.since_ns, d.item_key) AS place
         FROM described AS d
     ),
     -- The first row of each cause: of a rank that blocks several groups, of groups that wait for each other, or of a
@@ -295,7 +355,7 @@ WITH RECURSIVE
     ),
     numbered AS (
         SELECT
-            p.*, CASE WHEN p.is_root THEN dense_rank() OVER (PARTITION BY p.run, p.is_root ORDER BY p.cause_place) END AS cause_id
+            p.*, bool_or(p.is_certain) OVER (PARTITION BY p.run) AS has_certain, CASE WHEN p.is_root THEN dense_rank() OVER (PARTITION BY p.run, p.is_root ORDER BY p.cause_place) END AS cause_id
         FROM placed AS p
     )
 SELECT
@@ -304,6 +364,7 @@ SELECT
     d.pg_name,
     d.is_root,
     d.cause_id,
+    d.is_certain,
     d.kind,
     d.collective_seq_id,
     d.op_text AS op,
@@ -327,5 +388,8 @@ SELECT
     lib.message_text(t.message, d.message.fields) AS message
 FROM numbered AS d
 LEFT JOIN messages AS t ON t.code = d.message.code
-WHERE ranks IS NULL OR list_has_any(d.member_list, ranks)
+WHERE
+    (ranks IS NULL OR list_has_any(d.member_list, ranks))
+    -- What the missing dumps may say is of no interest where something hangs.
+    AND NOT (d.kind = 'undecided' AND d.missing IS NULL AND d.has_certain)
 ORDER BY d.run, d.place

@@ -1,8 +1,9 @@
 -- One row per operation in a Flight Recorder dump.
 --
 -- profiling_name is `backend:operation`; for sends and receives, the ranks in the group follow: `nccl:send 0->1`,
--- `nccl:recv 1<-0`. Gloo does not report states: its operations remain scheduled until they are retired. Device
--- libraries also retire failed operations.
+-- `nccl:recv 1<-0`. Gloo and custom backends do not report states: their operations remain scheduled until they
+-- are retired, whether they finished or failed. NCCL retires operations that failed as well, but marks those that
+-- finished.
 SELECT
     j.run,
     j.rank,
@@ -23,7 +24,7 @@ SELECT
     x.output_dtypes AS output_types,
     x.state,
     x.retired AS is_retired,
-    x.state = 'completed' OR (x.retired AND coalesce(split_part(x.profiling_name, ':', 1) IN ('gloo', 'mpi', 'ucc'), false)) AS is_finished,
+    x.state = 'completed' OR (x.retired AND split_part(x.profiling_name, ':', 1) <> 'nccl') AS is_ended,
     nullif(x.time_created_ns, 0) AS created_ns,
     nullif(x.time_discovered_started_ns, 0) AS started_ns,
     nullif(x.time_discovered_completed_ns, 0) AS completed_ns,

@@ -23,25 +23,27 @@ CREATE OR REPLACE MACRO lib._stuck_messages(
 --   op_text            VARCHAR      Operation that the rank entered.
 --   created_ns         BIGINT [ns]  Unix time when the rank entered the operation.
 --   stack_id           BIGINT       Stack of the call.
+--   last_id            BIGINT       Always NULL.
+--   is_later           BOOLEAN      Always NULL.
 WITH
     _firsts AS (
         SELECT e.run, e.rank, min(e.record_id) AS first_id FROM fr_entries AS e WHERE lib.is_requested(runs, e.run) GROUP BY e.run, e.rank
     ),
     _messages AS MATERIALIZED (
         SELECT
-            o.run, o.group_key, o.channel, o.pg_name, o.pg_desc, o.rank, o.src_rank, o.dst_rank, o.op, o.op_text, o.record_id, o.is_finished, o.created_ns, o.stack_id,
+            o.run, o.group_key, o.channel, o.pg_name, o.pg_desc, o.rank, o.src_rank, o.dst_rank, o.op, o.op_text, o.record_id, o.is_ended, o.created_ns, o.stack_id,
             row_number() OVER (PARTITION BY o.run, o.group_key, o.src_rank, o.dst_rank, o.op ORDER BY o.record_id) AS number
         FROM lib.dump_operations(runs) AS o
         LEFT JOIN _firsts AS s ON s.run = o.run AND s.rank = o.src_rank
         LEFT JOIN _firsts AS d ON d.run = o.run AND d.rank = o.dst_rank
-        WHERE o.is_p2p AND o.src_rank IS NOT NULL AND o.dst_rank IS NOT NULL AND ((s.first_id = 0 AND d.first_id = 0) OR NOT o.is_finished)
+        WHERE o.is_p2p AND o.src_rank IS NOT NULL AND o.dst_rank IS NOT NULL AND ((s.first_id = 0 AND d.first_id = 0) OR NOT o.is_ended)
     ),
     _first AS (
         SELECT
             m.run, m.group_key, m.channel, m.pg_name, m.pg_desc, m.src_rank, m.dst_rank, m.number,
             row_number() OVER (PARTITION BY m.run, m.group_key, m.src_rank, m.dst_rank ORDER BY m.number) AS place
         FROM _messages AS m
-        WHERE NOT m.is_finished
+        WHERE NOT m.is_ended
         QUALIFY place = 1
     ),
     _ends AS (
@@ -61,13 +63,15 @@ SELECT
     CASE
         WHEN d.rank IS NULL OR (m.rank IS NULL AND a.rank IS NOT NULL) THEN 'undumped'
         WHEN m.rank IS NULL THEN 'missing'
-        WHEN m.is_finished THEN 'finished'
+        WHEN m.is_ended THEN 'finished'
         ELSE 'waiting'
     END AS role,
     m.record_id,
     m.op_text,
     m.created_ns,
-    m.stack_id
+    m.stack_id,
+    NULL::BIGINT AS last_id,
+    NULL::BOOLEAN AS is_later
 FROM _ends AS e
 LEFT JOIN _firsts AS d ON d.run = e.run AND d.rank = e.rank
 LEFT JOIN (SELECT DISTINCT a.run, a.rank FROM lib.damaged_artifacts(runs) AS a WHERE a.is_dump) AS a ON a.run = e.run AND a.rank = e.rank

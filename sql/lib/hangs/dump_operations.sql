@@ -29,10 +29,13 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 --   src_rank       INTEGER      Rank that sends; NULL for collectives.
 --   dst_rank       INTEGER      Rank that receives; NULL for collectives.
 --   state          VARCHAR      scheduled, started or completed.
---   is_finished    BOOLEAN      Whether the operation ended.
+--   is_ended       BOOLEAN      Whether the operation ended, successfully or not.
+--   needs_all      BOOLEAN      Whether the operation ends on a rank only after all ranks of the group have entered it.
 --   created_ns     BIGINT [ns]  Unix time when the host enqueued the operation.
 --   completed_ns   BIGINT [ns]  Unix time when the recorder found the operation completed.
 --   stack_id       BIGINT       Stack of the call, in fr_frames.
+--   backend        VARCHAR      Communication library.
+--   thread_id      VARCHAR      Calling thread; NULL if the dump does not state it.
 WITH
     _groups AS MATERIALIZED (
         SELECT
@@ -75,10 +78,13 @@ SELECT
     CASE WHEN g.members IS NULL THEN e.src_group_rank ELSE g.members[e.src_group_rank + 1] END AS src_rank,
     CASE WHEN g.members IS NULL THEN e.dst_group_rank ELSE g.members[e.dst_group_rank + 1] END AS dst_rank,
     e.state,
-    e.is_finished,
+    e.is_ended,
+    NOT e.is_p2p AND regexp_matches(e.op, '^_?(all|reduce_scatter|barrier|monitored_barrier)') AS needs_all,
     e.created_ns,
     e.completed_ns,
-    e.stack_id
+    e.stack_id,
+    e.backend,
+    e.thread_id
 FROM fr_entries AS e
 LEFT JOIN _groups AS g ON g.run = e.run AND g.rank = e.rank AND g.pg_name IS NOT DISTINCT FROM e.pg_name
 WHERE lib.is_requested(runs, e.run)
