@@ -134,4 +134,4 @@ def test_the_exit_code_says_whether_something_hangs(
     assert main(["hang", str(RECORDED / name)]) == code
     out = capsys.readouterr().out
     assert ("nothing hangs" in out) == (code == 0)
-    assert ("Cannot tell whether" in out) == (code == 3)
+    assert ("It is unknown whether" in out) == (code == 3)

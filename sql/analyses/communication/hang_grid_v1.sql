@@ -27,7 +27,12 @@ CREATE OR REPLACE MACRO hang_grid_v1(
 --   op                 VARCHAR  Operation that the rank entered; NULL if it entered none.
 WITH
     stuck AS MATERIALIZED (
-        SELECT c.* FROM lib.stuck_collectives(runs) AS c
+        SELECT c.*
+        FROM lib.stuck_collectives(runs) AS c
+        -- What the missing dumps of a group may say is of no interest where something hangs.
+        QUALIFY
+            bool_or(c.role IN ('waiting', 'scheduled', 'different', 'missing')) OVER (PARTITION BY c.run, c.item_key)
+            OR NOT bool_or(c.role IN ('waiting', 'scheduled', 'different', 'missing')) OVER (PARTITION BY c.run)
     ),
     entered AS (
         SELECT o.run, o.group_key, o.rank, o.collective_seq_id, bool_and(o.is_ended) AS is_ended, arg_min(o.op, o.record_id) AS op
