@@ -1,9 +1,8 @@
 -- One row per operation in a Flight Recorder dump.
 --
 -- profiling_name is `backend:operation`; for sends and receives, the ranks in the group follow: `nccl:send 0->1`,
--- `nccl:recv 1<-0`. Gloo and custom backends do not report states: their operations remain scheduled until they
--- are retired, whether they finished or failed. NCCL retires operations that failed as well, but marks those that
--- finished.
+-- `nccl:recv 1<-0`. Gloo and custom backends do not report states: an operation is retired when it
+-- ends, also if it failed. NCCL retires failed operations as well, but only those that finished are completed.
 SELECT
     j.run,
     j.rank,

@@ -33,6 +33,7 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 --   needs_all      BOOLEAN      Whether the operation ends on a rank only after all ranks of the group have entered it.
 --   created_ns     BIGINT [ns]  Unix time when the host enqueued the operation.
 --   completed_ns   BIGINT [ns]  Unix time when the recorder found the operation completed.
+--   timeout_ns     BIGINT [ns]  Timeout of the operation.
 --   stack_id       BIGINT       Stack of the call, in fr_frames.
 --   backend        VARCHAR      Communication library.
 --   thread_id      VARCHAR      Calling thread; NULL if the dump does not state it.
@@ -82,6 +83,7 @@ SELECT
     NOT e.is_p2p AND regexp_matches(e.op, '^_?(all|reduce_scatter|barrier|monitored_barrier)') AS needs_all,
     e.created_ns,
     e.completed_ns,
+    e.timeout_ns,
     e.stack_id,
     e.backend,
     e.thread_id

@@ -42,16 +42,16 @@ WITH
     _entries AS MATERIALIZED (
         SELECT
             o.run, o.group_key, o.rank, o.collective_seq_id AS seq, o.record_id, o.is_ended, o.needs_all, o.backend IS NOT DISTINCT FROM 'nccl' AS is_nccl,
-            o.created_ns, o.completed_ns,
+            o.created_ns, coalesce(o.completed_ns, o.created_ns + o.timeout_ns) AS end_ns,
             max(o.collective_seq_id) FILTER (o.is_ended) OVER (PARTITION BY o.run, o.group_key, o.rank, o.thread_id) AS ended_id
         FROM lib.dump_operations(runs) AS o
         WHERE NOT o.is_p2p
     ),
     _groups AS MATERIALIZED (
-        SELECT g.run, g.group_key, any_value(g.channel) AS channel, any_value(g.pg_name) AS pg_name, any_value(g.pg_desc) AS pg_desc
-        FROM (SELECT o.run, o.group_key, o.rank, any_value(o.channel) AS channel, any_value(o.pg_name) AS pg_name, any_value(o.pg_desc) AS pg_desc
-              FROM lib.dump_operations(runs) AS o WHERE NOT o.is_p2p GROUP BY o.run, o.group_key, o.rank) AS g
-        GROUP BY g.run, g.group_key
+        SELECT o.run, o.group_key, any_value(o.channel) AS channel, any_value(o.pg_name) AS pg_name, any_value(o.pg_desc) AS pg_desc
+        FROM lib.dump_operations(runs) AS o
+        WHERE NOT o.is_p2p
+        GROUP BY o.run, o.group_key
     ),
     _progress AS MATERIALIZED (
         SELECT e.run, e.group_key, e.rank, max(e.seq) AS last_id
@@ -166,14 +166,13 @@ WITH
         JOIN _entries AS e ON e.run = o.run AND e.rank = o.rank AND e.record_id = o.record_id AND e.needs_all
         WHERE b.role = 'missing'
     ),
-    -- The operation had ended when the recorder noticed it, when it timed out, or when its rank entered another one.
+    -- The operation had ended when the recorder noticed it, or else when it timed out. The next operation of its rank
+    -- says nothing, because an operation may run while its rank enters others.
     _ends AS (
         SELECT
-            o.run, o.group_key, o.rank, o.than_rank,
-            least(min(e.completed_ns) FILTER (e.record_id = o.record_id), min(e.created_ns) FILTER (e.record_id > o.record_id)) AS end_ns
+            o.run, o.group_key, o.rank, o.than_rank, e.end_ns
         FROM _older AS o
-        JOIN _entries AS e ON e.run = o.run AND e.rank = o.than_rank AND e.record_id >= o.record_id
-        GROUP BY o.run, o.group_key, o.rank, o.than_rank
+        JOIN _entries AS e ON e.run = o.run AND e.rank = o.than_rank AND e.record_id = o.record_id
     ),
     -- How much later than another rank a rank entered their common operations, on the clocks of their hosts.
     _lags AS (
