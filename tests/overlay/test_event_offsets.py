@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TRACES = sorted(
     path
     for path in (Path(__file__).parents[1] / "traces").rglob("*.json*")
-    if not {"hangs", "snapshots"} & set(path.parts)  # not dumps or memory snapshots
+    if not {"hangs", "hang_states", "snapshots"} & set(path.parts)  # not dumps or memory snapshots
 )
 
 
