@@ -180,8 +180,9 @@ def hanging(ranks: int) -> pd.DataFrame:
     )
     is_stuck = table["collective_seq_id"] == 1_000
     state = is_stuck.map({True: "waiting", False: "finished"})
-    state = state.mask(is_stuck & (table["rank"] == ranks - 7), "missing")
-    return table.assign(is_stuck=is_stuck, state=state, op=table["channel"])
+    is_culprit = is_stuck & (table["rank"] == ranks - 7)
+    state = state.mask(is_culprit, "missing")
+    return table.assign(is_stuck=is_stuck, is_culprit=is_culprit, state=state, op=table["channel"])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ time-out of two seconds, while the job ran and after the time-out.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 from collections.abc import Callable
@@ -122,6 +123,42 @@ def test_pickles_and_other_backends_get_the_same_answer(
     """Pickles, names of the generic hook and NCCL after an abort change no answer."""
     dumps = written(name, tmp_path / "dumps", change, as_pickle=True)
     assert answer_of(dumps, tmp_path / "job.store") == documented()[name]
+
+
+ENTERED = "time_created_ns"
+
+
+@pytest.mark.parametrize(
+    ("name", "written_after_s", "answer"),
+    [
+        ("missing_during", 0.1, (3, "undecided", None)),
+        ("missing_during", 0, (3, "undecided", None)),  # each at its own last operation
+        ("missing_during", 60, (4, "missing", "2")),
+        ("missing_during", -3600, (4, "missing", "2")),  # before its own operations: unknown
+        ("killed_during", 0.1, (3, "undecided", None)),
+        ("other_order_during", 0.1, (3, "undecided", None)),
+        ("subgroup_during", 0.1, (3, "undecided", None)),
+        ("other_operation_during", 0.1, (4, "mismatch", "3")),
+    ],
+)
+def test_dumps_written_soon_after_an_operation_was_entered_accuse_nobody(
+    name: str, written_after_s: float, answer: object, tmp_path: Path
+) -> None:
+    """The file of each dump was changed some time after the last operation of the job was entered.
+
+    The missing ranks may be on their way; a mismatch is certain at once.
+    """
+    dumps = written(name, tmp_path / "dumps", unchanged, as_pickle=False)
+    entered = {
+        path: max(entry[ENTERED] for entry in _read(path)["entries"]) for path in dumps.iterdir()
+    }
+    last = max(entered.values())
+    for path, own in entered.items():
+        ns = last + int(written_after_s * 1e9)
+        if not written_after_s:
+            ns = own
+        os.utime(path, ns=(ns, ns))
+    assert answer_of(dumps, tmp_path / "job.store") == answer
 
 
 @pytest.mark.parametrize(

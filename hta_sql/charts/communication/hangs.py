@@ -17,6 +17,7 @@ from hta_sql.charts.drawing.palette import (
     PURPLE,
     SKY_BLUE,
     WAIT_COLOR,
+    YELLOW,
 )
 from hta_sql.charts.drawing.style import colors, headed, present, subtitled
 
@@ -26,6 +27,7 @@ GROUPS = 4
 STATES = {
     "finished": PALE_COLOR,
     "waiting": WAIT_COLOR,
+    "ended": YELLOW,
     "missing": OUTLIER_COLOR,
     "different": PURPLE,
     "not started": SKY_BLUE,
@@ -33,12 +35,6 @@ STATES = {
     "unknown": MISSING_COLOR,
 }
 """State of a cell ─▶ color."""
-
-ENTERED = frozenset({"waiting", "different", "not started"})
-"""States of a rank that has entered or enqueued the stuck collective."""
-
-HOLDING = frozenset({"missing", "different", "not started"})
-"""States of a rank that the other ranks wait for."""
 
 
 @figure
@@ -49,7 +45,7 @@ def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
     with the rarest rows are shown, because the blocking ranks are among them. If there are many
     collectives, the last ones are shown.
     """
-    cells = table.assign(is_cause=_causes(table))
+    cells = table.assign(is_cause=table["is_culprit"].astype(bool))
     cells["is_blocked"] = cells["is_stuck"] & cells["state"].eq("missing") & ~cells["is_cause"]
     by_group = cells.groupby(["run", "channel"], sort=False)
     counts = by_group[["is_cause", "is_blocked"]].sum()
@@ -62,9 +58,7 @@ def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
         _panel(by_group.get_group(key), f"{key[0]}: {key[1]}" if several else key[1], palette)
         for key in order.index[:GROUPS]
     ]
-    notes = [
-        "Dot: a rank that others wait for and that waits in no other group. The last column is the stuck collective."
-    ]
+    notes = ["Dot: a rank that holds up its group. The last column is the collective in question."]
     if len(order) > GROUPS:
         notes.append(
             f"{GROUPS} of {len(order):,} stuck groups, starting with those that contain the cause."
@@ -72,15 +66,6 @@ def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
     if (ranks := by_group["rank"].nunique().max()) > CELLS:
         notes.append(f"{CELLS} of {ranks:,} ranks of a group, those with the rarest rows.")
     return alt.vconcat(*panels, title=headed("Collectives of stuck groups, rank by rank", *notes))
-
-
-def _causes(table: pd.DataFrame) -> pd.Series[bool]:
-    """Return a mask of the stuck cells whose rank blocks its group and waits in no other group."""
-    stuck = table["is_stuck"].astype(bool)
-    keys = pd.Series([*zip(table["run"], table["rank"], strict=True)], index=table.index)
-    waiting = set(keys[stuck & table["state"].isin(ENTERED)])
-    blocked = table["state"].eq("missing") & keys.isin(waiting)
-    return stuck & table["state"].isin(HOLDING) & ~blocked
 
 
 def _panel(table: pd.DataFrame, name: str, palette: dict[str, str]) -> Any:

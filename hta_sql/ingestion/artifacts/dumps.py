@@ -9,6 +9,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -97,7 +98,7 @@ def stage_dump(
         log.warning("Dump %r is damaged: %s. The intact part was read.", path, problem)
         quarantine_damage(con, "Flight Recorder dump", problem)
         rows["quarantine"] = 1
-    return rows, _metadata(dump)
+    return rows, _metadata(dump, path)
 
 
 def dump_tables(dump: Dump) -> dict[str, pa.Table]:
@@ -124,7 +125,7 @@ def place_dump(con: duckdb.DuckDBPyConnection, job: dict[str, Any]) -> None:
     run(con, create_table("described_ranks", ingest_sql("store/ranks")))
 
 
-def _metadata(dump: Dump) -> dict[str, Any]:
+def _metadata(dump: Dump, path: str | None) -> dict[str, Any]:
     backends = {str(entry["profiling_name"]).partition(":")[0] for entry in dump.entries}
     info = {
         "world_size": dump.world_size,
@@ -132,9 +133,24 @@ def _metadata(dump: Dump) -> dict[str, Any]:
         "nccl_version": dump.library_version,
     }
     return {
-        "flight_recorder": {"version": dump.version, "problem": dump.problem},
+        "flight_recorder": {
+            "version": dump.version,
+            "problem": dump.problem,
+            "written_ns": _written_ns(path),
+        },
         "distributedInfo": {key: value for key, value in info.items() if value is not None},
     }
+
+
+def _written_ns(path: str | None) -> int | None:
+    """Return the modification time of a file [ns]; None if the path is not a file of this system.
+
+    A dump does not state when it was written.
+    """
+    try:
+        return Path(path).stat().st_mtime_ns if path else None
+    except (OSError, ValueError):
+        return None
 
 
 def _columns(rows: Iterator[tuple[Any, ...]], schema: pa.Schema) -> dict[str, list[Any]]:

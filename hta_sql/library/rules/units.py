@@ -45,6 +45,7 @@ IDENTIFIERS = frozenset(
         *(
             "stated_rank",
             "role_rank",
+            "mismatch_rank",
             "first_rank",
             "src_rank",
             "dst_rank",

@@ -24,15 +24,13 @@ CREATE OR REPLACE MACRO hang_grid_v1(
 --   collective_seq_id  BIGINT   Number of the collective in the group.
 --   state              VARCHAR  finished, waiting, different, not started, missing, ended (without the missing ranks), no dump, or unknown (no longer in the dump).
 --   is_stuck           BOOLEAN  Whether the group is stuck at this collective.
+--   is_culprit         BOOLEAN  Whether the group is stuck at this collective because of this rank, as the analysis hang states.
 --   op                 VARCHAR  Operation that the rank entered; NULL if it entered none.
 WITH
     stuck AS MATERIALIZED (
-        SELECT c.*
+        SELECT c.*, coalesce(list_contains(h.culprit_list, c.rank), false) AS is_culprit
         FROM lib.stuck_collectives(runs) AS c
-        -- What the missing dumps of a group may say is of no interest where something hangs.
-        QUALIFY
-            bool_or(c.role IN ('waiting', 'scheduled', 'different', 'missing')) OVER (PARTITION BY c.run, c.item_key)
-            OR NOT bool_or(c.role IN ('waiting', 'scheduled', 'different', 'missing')) OVER (PARTITION BY c.run)
+        JOIN lib.hang_verdicts(runs) AS h ON h.run = c.run AND h.item_key = c.item_key
     ),
     entered AS (
         SELECT o.run, o.group_key, o.rank, o.collective_seq_id, bool_and(o.is_ended) AS is_ended, arg_min(o.op, o.record_id) AS op
@@ -61,6 +59,7 @@ SELECT
         ELSE 'waiting'
     END AS state,
     c.cell_id = c.collective_seq_id AS is_stuck,
+    c.is_culprit AND c.cell_id = c.collective_seq_id AS is_culprit,
     e.op
 FROM cells AS c
 LEFT JOIN entered AS e ON e.run = c.run AND e.group_key = c.item_key AND e.rank = c.rank AND e.collective_seq_id = c.cell_id

@@ -8,7 +8,10 @@
 -- another group has no operation in it, the hang of the group probably follows from that rank, and is_root is false. A
 -- rank without a dump may be the cause, but gets no verdict. After a time-out, operations have ended without
 -- finishing. If such an operation lacks a rank whose dump may be older than the others, the row is undecided and accuses
--- nobody. A dump that was written while a healthy job ran shows the operations in flight as unfinished.
+-- nobody. A dump that was written while a healthy job ran shows the operations in flight as unfinished. If the files of
+-- the dumps were written so soon after a rank entered the operation that the missing ranks may merely be on their way,
+-- the row is undecided too: within 0.5 s, or within three times the longest pause between two operations of a rank in the
+-- dumps, and before the timeout. If the times of the files are unknown or later, as after a copy, nothing changes.
 --
 -- Title: What hangs, and which rank holds it up
 -- Shown: channel, is_root, kind, missing_ranks, op, waiting_ranks, message
@@ -52,139 +55,22 @@ CREATE OR REPLACE MACRO hang_v1(
 --   mismatch_id        BIGINT        Number of the group's first collective at which ranks entered different operations; NULL if there is none.
 --   message_code       VARCHAR       Code of the message in the table messages.
 --   message            VARCHAR       Description of the hang, and what to inspect.
-WITH RECURSIVE
-    parts AS MATERIALIZED (
-        SELECT c.* FROM lib.stuck_collectives(runs) AS c
-        UNION ALL
-        SELECT m.* FROM lib._stuck_messages(runs) AS m
-    ),
-    items AS MATERIALIZED (
-        SELECT
-            p.run, p.item_key, any_value(p.channel) AS channel, any_value(p.pg_name) AS pg_name, any_value(p.is_p2p) AS is_p2p,
-            any_value(p.collective_seq_id) AS collective_seq_id,
-            list(p.rank ORDER BY p.rank) AS member_list,
-            list(p.rank ORDER BY p.rank) FILTER (p.role = 'missing') AS missing,
-            list(p.rank ORDER BY p.rank) FILTER (p.role IN ('waiting', 'scheduled')) AS waiting,
-            list(p.rank ORDER BY p.rank) FILTER (p.role = 'different') AS different,
-            list(p.rank ORDER BY p.rank) FILTER (p.role = 'scheduled') AS scheduled,
-            list(p.rank ORDER BY p.rank) FILTER (p.role IN ('finished', 'ended')) AS finished,
-            list(p.rank ORDER BY p.rank) FILTER (p.is_later) AS later,
-            array_to_string(list_sort(list(DISTINCT p.last_id) FILTER (p.role IN ('finished', 'ended'))), ', ') AS stands_at,
-            min(p.last_id) FILTER (p.role = 'missing') AS missing_last_id,
-            count(*) = 1 AND NOT any_value(p.is_p2p) AND any_value(p.item_key) NOT LIKE '% [%' AS is_alone,
-            bool_or(p.role = 'missing') AND NOT bool_or(p.role IN ('waiting', 'scheduled', 'different')) AS has_ended,
-            list(p.rank ORDER BY p.rank) FILTER (p.role = 'undumped') AS undumped,
-            coalesce(mode(p.op_text ORDER BY p.rank) FILTER (p.role = 'waiting'), mode(p.op_text ORDER BY p.rank)) AS op_text,
-            min(p.created_ns) FILTER (p.role IN ('waiting', 'scheduled', 'different', 'ended')) AS since_ns,
-            min(p.rank) FILTER (p.role IN ('waiting', 'scheduled', 'different', 'ended')) AS first_waiting,
-            -- For gloo, only the ranks of the default group are known.
-            any_value(p.is_p2p) OR any_value(p.item_key) LIKE '% [%' OR any_value(p.pg_desc) = 'default_pg' AS has_stated_ranks,
-            count_if(p.role IN ('missing', 'scheduled', 'different')) AS blocker_count
-        FROM parts AS p
-        GROUP BY p.run, p.item_key
-    ),
-    -- A missing rank may be waiting in any group; a rank that entered the operation may be waiting only in operations
-    -- that its process enqueued earlier.
-    edges AS MATERIALIZED (
-        SELECT DISTINCT b.run, b.item_key, b.rank, w.item_key AS to_key
-        FROM parts AS b
-        JOIN items AS i ON i.run = b.run AND i.item_key = b.item_key
-        JOIN parts AS w ON w.run = b.run AND w.rank = b.rank AND w.item_key <> b.item_key AND w.role IN ('waiting', 'scheduled', 'different')
-        WHERE b.role = 'missing' OR (w.record_id < b.record_id AND (b.role = 'scheduled' OR (b.role = 'waiting' AND i.blocker_count = 0)))
-    ),
-    reached AS (
-        SELECT DISTINCT e.run, e.item_key, e.to_key FROM edges AS e
-        UNION
-        SELECT r.run, r.item_key, e.to_key
-        FROM reached AS r
-        JOIN edges AS e ON e.run = r.run AND e.item_key = r.to_key
-    ),
-    circles AS (
-        SELECT r.run, r.item_key, min(r.to_key) AS circle_key
-        FROM reached AS r
-        JOIN reached AS b ON b.run = r.run AND b.item_key = r.to_key AND b.to_key = r.item_key
-        GROUP BY r.run, r.item_key
-    ),
-    holders AS MATERIALIZED (
-        SELECT p.run, p.item_key, list(p.rank ORDER BY p.rank) AS culprit_list
-        FROM parts AS p
-        LEFT JOIN (SELECT DISTINCT e.run, e.item_key, e.rank FROM edges AS e) AS e ON e.run = p.run AND e.item_key = p.item_key AND e.rank = p.rank
-        LEFT JOIN circles AS c ON c.run = p.run AND c.item_key = p.item_key
-        JOIN items AS i ON i.run = p.run AND i.item_key = p.item_key
-        WHERE
-            p.role IN ('missing', 'scheduled', 'different') AND (p.is_later OR NOT i.has_ended) AND (e.rank IS NULL OR p.role = 'different' OR c.item_key IS NOT NULL)
-        GROUP BY p.run, p.item_key
-    ),
-    -- Drop the culprits of a group if they also block the groups that this group waits for.
-    culprits AS (
-        SELECT h.*
-        FROM holders AS h
-        LEFT JOIN circles AS c ON c.run = h.run AND c.item_key = h.item_key
-        LEFT JOIN reached AS r ON r.run = h.run AND r.item_key = h.item_key
-        LEFT JOIN holders AS o ON o.run = r.run AND o.item_key = r.to_key
-        GROUP BY ALL
-        HAVING any_value(c.item_key) IS NOT NULL OR NOT list_has_all(coalesce(flatten(list(o.culprit_list) FILTER (o.culprit_list IS NOT NULL)), []), h.culprit_list)
-    ),
-    followed AS (
-        SELECT e.run, e.item_key, string_agg(DISTINCT i.channel, ', ' ORDER BY i.channel) AS waits_for
-        FROM edges AS e
-        JOIN items AS i ON i.run = e.run AND i.item_key = e.to_key
-        GROUP BY e.run, e.item_key
-    ),
-    mismatches AS (
-        SELECT
-            m.run, m.group_key, min(m.collective_seq_id) AS mismatch_id, arg_min(m.rank, (m.collective_seq_id, m.rank)) AS mismatch_rank,
-            arg_min(m.value, (m.collective_seq_id, m.rank)) AS mismatch_value, arg_min(m.majority_value, (m.collective_seq_id, m.rank)) AS usual_value
-        FROM lib.dump_mismatches(runs) AS m
-        GROUP BY m.run, m.group_key
-    ),
+WITH
     judged AS MATERIALIZED (
-        SELECT
-            i.*, c.circle_key, u.culprit_list, f.waits_for, x.mismatch_id, x.mismatch_rank, x.mismatch_value, x.usual_value,
-            u.culprit_list IS NOT NULL OR c.item_key IS NOT NULL OR (f.waits_for IS NULL AND i.blocker_count = 0 AND i.waiting IS NOT NULL) AS is_root,
-            CASE
-                WHEN i.has_ended AND i.later IS NULL AND f.waits_for IS NULL THEN 'undecided'
-                WHEN i.waiting IS NULL AND i.different IS NULL AND i.missing IS NULL THEN 'undecided'
-                WHEN i.different IS NOT NULL THEN 'mismatch'
-                WHEN c.item_key IS NOT NULL THEN 'deadlock'
-                WHEN i.missing IS NOT NULL THEN 'missing'
-                WHEN i.scheduled IS NOT NULL THEN 'not_started'
-                WHEN i.undumped IS NOT NULL THEN 'no_dump'
-                ELSE 'unfinished'
-            END AS kind
-        FROM items AS i
-        LEFT JOIN culprits AS u ON u.run = i.run AND u.item_key = i.item_key
-        LEFT JOIN circles AS c ON c.run = i.run AND c.item_key = i.item_key
-        LEFT JOIN followed AS f ON f.run = i.run AND f.item_key = i.item_key
-        LEFT JOIN mismatches AS x ON x.run = i.run AND x.group_key = i.item_key AND x.mismatch_id <= i.collective_seq_id
-    ),
-    suspects AS (
-        SELECT j.run, j.item_key, j.channel, unnest(coalesce(j.culprit_list, CASE WHEN j.kind = 'no_dump' THEN j.undumped END)) AS rank
-        FROM judged AS j
-        WHERE j.is_root
-    ),
-    -- Groups that look complete only because no dump states their ranks.
-    explained AS (
-        SELECT
-            j.run, j.item_key, list(DISTINCT s.rank ORDER BY s.rank) AS suspect_list, string_agg(DISTINCT s.channel, ', ' ORDER BY s.channel) AS follows_from
-        FROM judged AS j
-        JOIN suspects AS s ON s.run = j.run AND s.item_key <> j.item_key AND NOT list_contains(j.member_list, s.rank)
-        WHERE j.is_root AND j.kind = 'unfinished' AND NOT j.has_stated_ranks
-        GROUP BY j.run, j.item_key
+        SELECT h.* FROM lib.hang_verdicts(runs) AS h
     ),
     lasts AS (
         SELECT o.run, o.rank, arg_max(concat(o.op_text, ' in ', o.channel), o.record_id) AS op_text, arg_max(o.stack_id, o.record_id) AS stack_id
         FROM lib.dump_operations(runs) AS o
-        JOIN (SELECT DISTINCT u.run, u.culprit_list[1] AS rank FROM culprits AS u) AS u ON u.run = o.run AND u.rank = o.rank
+        JOIN (SELECT DISTINCT j.run, j.culprit_list[1] AS rank FROM judged AS j) AS u ON u.run = o.run AND u.rank = o.rank
         GROUP BY o.run, o.rank
     ),
-    stacks_told AS MATERIALIZED (
+    stacks AS MATERIALIZED (
         SELECT s.* FROM lib.dump_stacks(runs) AS s
     ),
     described AS (
         SELECT
-            j.* REPLACE (j.is_root AND e.item_key IS NULL AS is_root, coalesce(e.follows_from, j.waits_for) AS waits_for),
-            e.suspect_list, s.frame_text, s.stack_text, l.op_text AS culprit_op, t.frame_text AS culprit_frame,
+            j.*, s.frame_text, s.stack_text, l.op_text AS culprit_op, t.frame_text AS culprit_frame,
             strftime(make_timestamp(j.since_ns // 1000), '%Y-%m-%d %H:%M:%S') AS since,
             CASE WHEN j.collective_seq_id IS NOT NULL THEN concat(' number ', j.collective_seq_id) ELSE '' END AS number_text,
             coalesce(strftime(make_timestamp(j.since_ns // 1000), '%Y-%m-%d %H:%M:%S'), 'unknown') AS since_text,
@@ -201,7 +87,16 @@ WITH RECURSIVE
             coalesce(len(j.undumped), 0) AS undumped_count,
             coalesce(lib._rank_list(j.undumped), 'none') AS undumped_text,
             CASE WHEN j.finished IS NULL THEN '' ELSE concat('; ranks ', lib._rank_list(j.finished), ' finished it') END AS finished_text,
-            d.op_text AS different_op_text,
+            CASE
+                WHEN j.written_ns < j.since_ns THEN 'before'
+                ELSE concat(printf('%.3f', (j.written_ns - j.since_ns) / 1e9), ' s after')
+            END AS age_text,
+            CASE
+                WHEN j.missing IS NOT NULL THEN concat(CASE WHEN len(j.missing) = 1 THEN 'rank ' ELSE 'ranks ' END, lib._rank_list(j.missing), ' had not entered it')
+                WHEN j.scheduled IS NOT NULL THEN concat(CASE WHEN len(j.scheduled) = 1 THEN 'rank ' ELSE 'ranks ' END, lib._rank_list(j.scheduled), ' had not started it')
+                ELSE concat('there is no complete dump of ', CASE WHEN len(j.undumped) = 1 THEN 'rank ' ELSE 'ranks ' END, lib._rank_list(j.undumped))
+            END AS lacking_text,
+            coalesce(concat('; before, ranks paused up to ', printf('%.3f', j.pause_ns / 1e9), ' s between operations'), '') AS pause_text,
             CASE WHEN j.missing_last_id IS NULL THEN 'no collective' ELSE concat('number ', j.missing_last_id) END AS missing_at_text,
             CASE
                 WHEN j.mismatch_id < j.collective_seq_id
@@ -209,14 +104,11 @@ WITH RECURSIVE
                 ELSE ''
             END AS mismatch_text
         FROM judged AS j
-        LEFT JOIN explained AS e ON e.run = j.run AND e.item_key = j.item_key
-        LEFT JOIN parts AS p ON p.run = j.run AND p.item_key = j.item_key AND p.rank = j.first_waiting
-        LEFT JOIN stacks_told AS s ON s.run = p.run AND s.rank = p.rank AND s.stack_id = p.stack_id
+        LEFT JOIN stacks AS s ON s.run = j.run AND s.rank = j.first_rank AND s.stack_id = j.stack_id
         LEFT JOIN lasts AS l ON l.run = j.run AND l.rank = j.culprit_list[1]
-        LEFT JOIN stacks_told AS t ON t.run = l.run AND t.rank = l.rank AND t.stack_id = l.stack_id
-        LEFT JOIN parts AS d ON d.run = j.run AND d.item_key = j.item_key AND d.rank = j.different[1]
+        LEFT JOIN stacks AS t ON t.run = l.run AND t.rank = l.rank AND t.stack_id = l.stack_id
     ),
-    told AS (
+    worded AS (
         SELECT
             d.*,
             CASE
@@ -226,6 +118,14 @@ WITH RECURSIVE
                         'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text,
                         'since': d.since_text, 'waits_for': d.waits_for, 'suspect_count': len(d.suspect_list),
                         'suspects': lib._rank_list(d.suspect_list)
+                    }
+                )
+                WHEN d.is_recent THEN lib.message(
+                    'hang.undecided_recent',
+                    {
+                        'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text,
+                        'waiting_count': d.waiting_count, 'waiting': d.waiting_text, 'age_text': d.age_text, 'lacking_text': d.lacking_text,
+                        'pause_text': d.pause_text
                     }
                 )
                 WHEN d.kind = 'undecided' AND d.is_alone THEN lib.message(
@@ -337,8 +237,6 @@ WITH RECURSIVE
                     }
                 )
             END AS message,
-            -- A group that waits for one that hangs does so too.
-            d.kind NOT IN ('unfinished', 'undecided') OR (d.kind = 'unfinished' AND d.waits_for IS NOT NULL) AS is_certain,
             row_number() OVER (PARTITION BY d.run ORDER BY NOT d.is_root, d.kind IN ('unfinished', 'undecided'), d.since_ns, d.item_key) AS place
         FROM described AS d
     ),
@@ -351,11 +249,11 @@ WITH RECURSIVE
                 PARTITION BY t.run, t.circle_key, CASE WHEN t.circle_key IS NULL THEN t.culprit_list[1] END,
                 CASE WHEN t.circle_key IS NULL AND t.culprit_list IS NULL THEN coalesce(t.undumped[1]::VARCHAR, t.item_key) END
             ) AS cause_place
-        FROM told AS t
+        FROM worded AS t
     ),
     numbered AS (
         SELECT
-            p.*, bool_or(p.is_certain) OVER (PARTITION BY p.run) AS has_certain, CASE WHEN p.is_root THEN dense_rank() OVER (PARTITION BY p.run, p.is_root ORDER BY p.cause_place) END AS cause_id
+            p.*, CASE WHEN p.is_root THEN dense_rank() OVER (PARTITION BY p.run, p.is_root ORDER BY p.cause_place) END AS cause_id
         FROM placed AS p
     )
 SELECT
@@ -388,8 +286,5 @@ SELECT
     lib.message_text(t.message, d.message.fields) AS message
 FROM numbered AS d
 LEFT JOIN messages AS t ON t.code = d.message.code
-WHERE
-    (ranks IS NULL OR list_has_any(d.member_list, ranks))
-    -- What the missing dumps may say is of no interest where something hangs.
-    AND NOT (d.kind = 'undecided' AND d.missing IS NULL AND d.has_certain)
+WHERE ranks IS NULL OR list_has_any(d.member_list, ranks)
 ORDER BY d.run, d.place
