@@ -126,16 +126,12 @@ def _with_other_numbers(text: str, kind: str, ids: Mapping[str, Mapping[int, int
         return re.sub(r"\d+", lambda _: str(next(new)), text)
     for word in ("rank", "stream"):
         if word in ids:
-            text = re.sub(rf"\b{word} \d+( to \d+)?", partial(_other_numbers, ids[word]), text)
+            text = re.sub(rf"\b{word} \d+( to \d+)?", partial(_with_ids, ids[word]), text)
     return text
 
 
-def _other_numbers(new: Mapping[int, int], found: re.Match[str]) -> str:
-    return _DIGITS.sub(partial(_other_number, new), found[0])
-
-
-def _other_number(new: Mapping[int, int], found: re.Match[str]) -> str:
-    return str(new.get(int(found[0]), found[0]))
+def _with_ids(new: Mapping[int, int], found: re.Match[str]) -> str:
+    return _DIGITS.sub(lambda digits: str(new.get(int(digits[0]), digits[0])), found[0])
 
 
 def _key_of(columns: Sequence[Column]) -> Callable[[Row], tuple[str, ...]]:
