@@ -301,7 +301,9 @@ def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
     """Any group name can label a part of a bar, even if it looks like a path or an expression."""
     row = {"run": "job", "rank": 0, "part": "group", "kind": None, "pg_desc": name, "pg_name": "0"}
     rows = [row, row | {"pg_desc": "plain"}]
-    table = pd.DataFrame(rows).assign(exposed_transfer_ns=[3000, 1000], exposed_wait_ns=[0, 0])
+    table = pd.DataFrame(rows).assign(
+        exposed_transfer_ns=[3000, 1000], exposed_unmatched_ns=0, exposed_wait_ns=0
+    )
     drawn = charts.FIGURES["process_group_costs"](table).to_dict()
     assert f"{name}: transfer" not in json.dumps(drawn["datasets"])
     picture = ET.fromstring(vl_convert.vegalite_to_svg(drawn))  # noqa: S314 - our own

@@ -115,8 +115,8 @@ def test_efficiency_of_each_device(store: hta_sql.TraceStore) -> None:
 
 
 def test_parts_of_the_step(store: hta_sql.TraceStore) -> None:
-    """Computation covers 100-600 µs; transfer is exposed until 700 µs, and copies from 750 to 850 µs."""
-    columns = ("compute_ns", "exposed_transfer_ns", "exposed_wait_ns", "exposed_memory_ns")
+    """Computation covers 100-600 µs; a collective is exposed until 700 µs, and copies from 750 to 850 µs."""
+    columns = ("compute_ns", "exposed_unmatched_ns", "exposed_wait_ns", "exposed_memory_ns")
     idle = ("idle_before_ns", "idle_between_ns", "idle_after_ns")
     assert of(store, "step_accounting", *columns, *idle) == [
         tuple(US * us for us in (500, 100, 0, 100, 100, 50, 150))
@@ -135,7 +135,7 @@ def test_cost_of_the_group(store: hta_sql.TraceStore) -> None:
         "part",
         "communication_ns",
         "overlapped_ns",
-        "exposed_transfer_ns",
+        "exposed_unmatched_ns",
         "exposed_shared_ns",
     )
     assert of(store, "process_group_costs", *columns) == [

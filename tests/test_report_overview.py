@@ -112,9 +112,9 @@ def test_summaries_alone_lead_to_what_they_tell(
 @pytest.mark.parametrize(
     "parts",
     [
-        (1, 1, 1, 0, 0, 0, 0, 0, 0, 0),
-        (0, 0, 0, 0, 0, 0, 0, 0, 0, 7),
-        (1, 2, 3, 4, 5, 6, 8, 9, 1, 2),
+        (1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0),
+        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7),
+        (1, 2, 3, 4, 5, 6, 8, 9, 1, 2, 3),
     ],
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
@@ -203,10 +203,10 @@ def test_waits_for_a_suspected_straggler_name_the_rank(suspected: hta_sql.TraceS
     assert all(r["message"].endswith("; rank 1 is a suspected straggler.") for r in waits)
 
 
-def test_unmatched_transfers_of_a_capture_without_steps_are_not_a_time_per_step(
+def test_unmatched_collectives_of_a_capture_without_steps_are_not_a_time_per_step(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """A capture without steps has one sum of unmatched transfers, not one a step."""
+    """A capture without steps has one unmatched time, not one a step."""
     accounted = answered("alone").step_accounting
     table = accounted.arrow()
     place = table.column_names.index("exposed_unmatched_ns")
@@ -214,4 +214,4 @@ def test_unmatched_transfers_of_a_capture_without_steps_are_not_a_time_per_step(
     table = table.set_column(place, "exposed_unmatched_ns", unmatched)
     answers = replace(answered("alone"), step_accounting=Result.of_rows(table, accounted.analysis))
     page = unescape(overview_markup(answers, set()))
-    assert "5.00 ms of the transfer is in collectives that are not matched across ranks" in page
+    assert "5.00 ms is in collectives that are not matched across ranks: transfer or wait" in page

@@ -12,6 +12,7 @@ ALL_ROWS = 10_000
 PARTS = {
     "compute_us": "#0072B2",
     "exposed_transfer_us": "#D55E00",
+    "exposed_unmatched_us": "#EFB08E",
     "exposed_wait_us": "#E69F00",
     "exposed_memory_us": "#009E73",
     "idle_before_us": "#DDDDDD",

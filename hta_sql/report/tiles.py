@@ -114,7 +114,9 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
     if kpi["idle_pct"] is not None:
         yield idle_figure(kpi["idle_pct"], kpi["launch_bound_pct"])
     if kpi["exposed_communication_pct"]:
-        yield "exposed communication", _percent(kpi["exposed_communication_pct"])
+        unknown = kpi["unmatched_pct"]
+        of = f", {_percent(unknown)} of it transfer or waiting" if unknown else ""
+        yield f"exposed communication{of}", _percent(kpi["exposed_communication_pct"])
 
 
 def _mean_wait(rows: list[Row]) -> float:

@@ -10,8 +10,8 @@
 -- between consecutive bounds. A part is the difference of running sums at the bounds of a step. Steps may therefore
 -- overlap, as they do if the profiler opens the next step before it closes the current one. A collective counts as
 -- two pieces: waiting for the last rank, then the transfer. If the collective is unmatched, or its end times disagree
--- between ranks, it is one piece. Concurrent activity counts once, as the first of computation, transfer, wait and
--- copies. Time without recorded activity that is in `unrecorded_time` counts as unrecorded.
+-- between ranks, it is one piece of its own kind. Concurrent activity counts once, as the first of computation,
+-- transfer, unmatched communication, wait and copies. Time without recorded activity that is in `unrecorded_time` counts as unrecorded.
 --
 -- Status: stable
 -- Since: 0.1
@@ -222,7 +222,7 @@ WITH
         SELECT
             t.lane, t.position, min(t.at_ts) AS from_ts,
             sum(CASE WHEN t.part = 1 THEN t.ns ELSE 0 END)::BIGINT AS compute_ns,
-            sum(CASE WHEN t.part IN (2, 3) THEN t.ns ELSE 0 END)::BIGINT AS transfer_ns,
+            sum(CASE WHEN t.part = 2 THEN t.ns ELSE 0 END)::BIGINT AS transfer_ns,
             sum(CASE WHEN t.part = 3 THEN t.ns ELSE 0 END)::BIGINT AS unmatched_ns,
             sum(CASE WHEN t.part = 4 THEN t.ns ELSE 0 END)::BIGINT AS wait_ns,
             sum(CASE WHEN t.part = 5 THEN t.ns ELSE 0 END)::BIGINT AS memory_ns,
@@ -284,7 +284,7 @@ SELECT
     m.unrecorded_before_ns, m.unrecorded_lost_ns, m.unrecorded_after_ns,
     CASE WHEN u.run IS NULL THEN 0 ELSE greatest(least(m.end_ts, u.end_ts) - greatest(m.ts, u.ts), 0) END AS undecided_ns,
     m.idle_before_ns,
-    m.step_ns - m.compute_ns - m.exposed_transfer_ns - m.exposed_wait_ns - m.exposed_memory_ns
+    m.step_ns - m.compute_ns - m.exposed_transfer_ns - m.exposed_unmatched_ns - m.exposed_wait_ns - m.exposed_memory_ns
         - m.unrecorded_before_ns - m.unrecorded_lost_ns - m.unrecorded_after_ns - m.idle_before_ns - m.idle_after_ns
         AS idle_between_ns,
     m.idle_after_ns

@@ -16,8 +16,8 @@ CREATE OR REPLACE VIEW step_parts AS
 --   ts                    BIGINT [ns]  Start of the step on the host, relative to the run's first event.
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
 --   compute_ns            BIGINT [ns]  Time with a computation kernel running.
---   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
---   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns in collectives that are unmatched, or whose end times disagree, so waiting is unknown.
+--   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, not overlapped by compute.
+--   exposed_unmatched_ns  BIGINT [ns]  Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   exposed_wait_ns       BIGINT [ns]  Time in collectives waiting for another rank, not overlapped by compute or transfer.
 --   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts.

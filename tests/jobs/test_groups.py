@@ -52,7 +52,7 @@ def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> N
 @pytest.mark.parametrize("run", KINDS)
 def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) -> None:
     """The exposed times of all groups sum to the exposed time of the steps."""
-    names = ("exposed_transfer_ns", "exposed_wait_ns")
+    names = ("exposed_transfer_ns", "exposed_unmatched_ns", "exposed_wait_ns")
     wanted: dict[int, Counter[str]] = defaultdict(Counter)
     for row in asked(jobs, "step_accounting_v1", run):
         wanted[row["rank"]].update({name: row[name] for name in names})
@@ -105,7 +105,9 @@ def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, ru
 def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: str) -> None:
     """Blocking, coincident and unknown time sum exactly to the exposed time."""
     wanted = {
-        (row["rank"], row["pg_name"]): row["exposed_transfer_ns"] + row["exposed_wait_ns"]
+        (row["rank"], row["pg_name"]): row["exposed_transfer_ns"]
+        + row["exposed_unmatched_ns"]
+        + row["exposed_wait_ns"]
         for row in asked(jobs, "process_group_costs_v1", run)
     }
     rows = asked(jobs, "blocking_communication_v1", run)

@@ -84,9 +84,14 @@ def test_a_slow_host_is_named_instead_of_its_ranks(slow: duckdb.DuckDBPyConnecti
 def test_parts_sum_to_the_step_and_buckets_to_the_busy_time(jobs: Jobs, run: str) -> None:
     """The parts of a step sum to its duration, and time buckets sum to the busy time."""
     for row in rows(jobs.con, "cluster_overview", run):
-        parts = ("compute_ns", "transfer_ns", "wait_ns", "memory_ns", "idle_ns")
+        parts = ("compute_ns", "transfer_ns", "unmatched_ns", "wait_ns", "memory_ns", "idle_ns")
         assert sum(row[part] for part in parts) == row["step_ns"]
         assert min(row[part] for part in parts) >= 0
+        # Whose waits are unknown is not compared.
+        if is_unmatched := 100 * row["unmatched_ns"] >= row["step_ns"] > 0:
+            assert row["rank_z"] is None
+            assert not row["is_slow_rank"]
+        assert (row["non_wait_ns"] is None) == is_unmatched
     busy: dict[int, int] = defaultdict(int)
     for row in rows(jobs.con, "utilization_over_time", run):
         busy[row["rank"]] += row["busy_ns"] or 0

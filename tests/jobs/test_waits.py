@@ -52,8 +52,8 @@ def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None
 def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
     """The parts of a step sum exactly to its duration, and none is negative."""
     parts = (
-        "compute_ns, exposed_transfer_ns, exposed_wait_ns, exposed_memory_ns, idle_before_ns, "
-        "idle_between_ns, idle_after_ns"
+        "compute_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, "
+        "exposed_memory_ns, idle_before_ns, idle_between_ns, idle_after_ns"
     )
     rows = jobs.con.execute(
         f"SELECT step_ns, {parts} FROM step_parts WHERE run = $run",  # noqa: S608 - ours

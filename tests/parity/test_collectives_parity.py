@@ -126,7 +126,10 @@ def test_the_parts_of_steps_are_those_of_a_brute_force(job: str, jobs_store: Tra
     rows = jobs_store.run("step_accounting", runs=[job], include_last_profiler_step=True).arrow()
     found = {(row["rank"], row["step"]): row for row in rows.to_pylist()}
     assert found
-    names = ("compute_ns", "exposed_transfer_ns", "exposed_wait_ns", "exposed_memory_ns")
+    names = (
+        *("compute_ns", "exposed_transfer_ns", "exposed_unmatched_ns"),
+        *("exposed_wait_ns", "exposed_memory_ns"),
+    )
     idle = ("idle_before_ns", "idle_between_ns", "idle_after_ns")
     for row in found.values():
         assert sum(row[name] for name in (*names, *idle)) == row["step_ns"]
@@ -152,20 +155,22 @@ def test_the_parts_of_steps_are_those_of_a_brute_force(job: str, jobs_store: Tra
 def pieces_of(store: TraceStore, job: str, rank: int) -> list[tuple[int, int, int]]:
     """Return start, end and part index of each piece of device activity."""
     of = {"run": job, "rank": rank}
-    classes = {"computation": 0, "memory": 3}
+    classes = {"computation": 0, "memory": 4}
     ops = store.sql(
         "SELECT ts, ts + dur, class FROM gpu_ops WHERE run = $run AND rank = $rank "
         "AND class IN ('computation', 'memory') AND NOT is_suspect AND dur > 0",
         of,
     ).rows()
     waits = store.sql(
-        "SELECT ts, ts + dur, coalesce(wait_ns, 0) FROM matched_collectives "
+        "SELECT ts, ts + dur, found_count > 1 AND (end_times_match OR is_p2p OR on_host), coalesce(wait_ns, 0) "
+        "FROM matched_collectives "
         "WHERE run = $run AND rank = $rank",
         of,
     ).rows()
     pieces = [(start, end, classes[kind]) for start, end, kind in ops]
-    pieces += [(start + wait, end, 1) for start, end, wait in waits]
-    pieces += [(start, start + wait, 2) for start, _, wait in waits]
+    pieces += [(start, end, 2) for start, end, is_known, _ in waits if not is_known]
+    pieces += [(start + wait, end, 1) for start, end, is_known, wait in waits if is_known]
+    pieces += [(start, start + wait, 3) for start, _, is_known, wait in waits if is_known]
     return [piece for piece in pieces if piece[0] < piece[1]]
 
 
@@ -175,14 +180,14 @@ def account(pieces: list[tuple[int, int, int]], start: int, end: int) -> list[in
     changes = sorted(
         [(a, 1, part) for a, _, part in inside] + [(b, -1, part) for _, b, part in inside]
     )
-    parts = [0, 0, 0, 0]
+    parts = [0] * 5
     if not inside:
         return [*parts, end - start, 0, 0]
-    running = [0, 0, 0, 0]
+    running = [0] * 5
     busy = 0
     before = changes[0][0]
     for at, change, part in changes:
-        first = next((p for p in range(4) if running[p]), None)
+        first = next((p for p in range(5) if running[p]), None)
         if first is not None:
             parts[first] += at - before
             busy += at - before

@@ -13,7 +13,7 @@ from tests.parity.test_tracelens_collectives import TRACELENS
 
 pytestmark = pytest.mark.skipif(not TRACELENS.is_dir(), reason="TraceLens's tables are not here")
 
-EXPOSED = ("exposed_transfer_ns", "exposed_wait_ns")
+EXPOSED = ("exposed_transfer_ns", "exposed_unmatched_ns", "exposed_wait_ns")
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -87,6 +87,7 @@ def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) 
             continue
         found = shares.get((row["run"], row["rank"], row["step"]), {})
         expected = {part: row[column] for part, column in PARTS.items()}
+        expected["transfer"] += row["exposed_unmatched_ns"]
         expected["idle"] = sum(row[f"idle_{where}_ns"] for where in ("before", "between", "after"))
         assert found == {part: ns for part, ns in expected.items() if ns or part in found}
 

@@ -22,7 +22,8 @@ from tests.unrecorded.cut_recording import (
 Ingest = Callable[..., TraceStore]
 
 PARTS = (
-    *("compute_ns", "exposed_transfer_ns", "exposed_wait_ns", "exposed_memory_ns"),
+    *("compute_ns", "exposed_transfer_ns", "exposed_unmatched_ns"),
+    *("exposed_wait_ns", "exposed_memory_ns"),
     *("unrecorded_before_ns", "unrecorded_lost_ns", "unrecorded_after_ns"),
     *("idle_before_ns", "idle_between_ns", "idle_after_ns"),
 )

@@ -1,4 +1,4 @@
--- A row a step of a rank; the seven parts sum to step_us.
+-- A row a step of a rank; the eight parts sum to step_us.
 {%- set tags = filter_values('tag', remove_filter=True) %}
 SELECT
     p.run,
@@ -7,6 +7,7 @@ SELECT
     p.step_ns / 1e3 AS step_us,
     p.compute_ns / 1e3 AS compute_us,
     p.exposed_transfer_ns / 1e3 AS exposed_transfer_us,
+    p.exposed_unmatched_ns / 1e3 AS exposed_unmatched_us,
     p.exposed_wait_ns / 1e3 AS exposed_wait_us,
     p.exposed_memory_ns / 1e3 AS exposed_memory_us,
     p.idle_before_ns / 1e3 AS idle_before_us,

@@ -21,6 +21,7 @@ from hta_sql.charts.drawing.palette import (
     PURPLE,
     SKY_BLUE,
     UNKNOWN_COLOR,
+    UNMATCHED_COLOR,
     WAIT_COLOR,
     ramp,
 )
@@ -63,56 +64,56 @@ EXCHANGE_PARTS = {
 RANK_PARTS = {
     "communication_ns": ("communication", CLASS_COLORS["communication"]),
     "wait_ns": ("wait", WAIT_COLOR),
-    "unmatched_ns": ("unmatched", UNKNOWN_COLOR),
+    "unmatched_ns": ("unmatched", UNMATCHED_COLOR),
 }
 """Column of ``communication_by_rank`` ─▶ label and color."""
 
+COST_PARTS = {
+    "exposed_transfer_ns": "transfer",
+    "exposed_unmatched_ns": "transfer or wait",
+    "exposed_wait_ns": "wait",
+}
+"""Column of ``process_group_costs`` ─▶ label."""
+
 GROUP_COLORS = (
-    (CLASS_COLORS["communication"], WAIT_COLOR),
-    (BLUE, "#F2CF80"),
-    (GREEN, "#C98B00"),
-    (PURPLE, "#F9E7C0"),
-    (NEUTRAL_COLOR, "#DDB75A"),
+    (CLASS_COLORS["communication"], UNMATCHED_COLOR, WAIT_COLOR),
+    (BLUE, "#8AB9DC", "#F2CF80"),
+    (GREEN, "#86CDB6", "#C98B00"),
+    (PURPLE, "#E6C3D6", "#F9E7C0"),
+    (NEUTRAL_COLOR, "#BDC4CA", "#DDB75A"),
 )
-"""Colors of a group's transfer and wait; each wait is a shade of the color of waiting.
+"""Colors of a group's parts; each wait is a shade of the color of waiting.
 
 If there are more groups than colors, the last one is for all others.
 """
 
 SEVERAL, OTHERS = "several groups", "other groups"
 
-SEVERAL_COLORS = (BLACK, "#B07C00")
+SEVERAL_COLORS = (BLACK, "#777777", "#B07C00")
 
 
 @figure
 def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """Draw the exposed communication of each rank by group, as transfer and wait.
+    """Draw the exposed communication of each rank by group: transfer, unmatched and wait.
 
     Groups of the same kind form one part; groups of unknown kind are combined by description or
     name. The most expensive parts have their own colors.
     """
     title = "Exposed communication of process groups"
-    costs = table.rename(columns={"exposed_transfer_ns": "transfer", "exposed_wait_ns": "wait"})
+    parts = list(COST_PARTS.values())
+    costs = table.rename(columns=COST_PARTS)
     costs["label"] = group_labels(table).where(costs["part"] == "group", SEVERAL)
-    sums = (
-        costs.groupby("label")[["transfer", "wait"]]
-        .sum()
-        .sum(axis=1)
-        .drop(SEVERAL, errors="ignore")
-    )
+    sums = costs.groupby("label")[parts].sum().sum(axis=1).drop(SEVERAL, errors="ignore")
     ordered = sorted(sums[sums > 0].index, key=lambda name: (-sums[name], name))
     named = ordered if len(ordered) <= len(GROUP_COLORS) else ordered[: len(GROUP_COLORS) - 1]
     costs["label"] = costs["label"].where(costs["label"].isin([*named, SEVERAL]), OTHERS)
     palette = {
         f"{name}: {part}": color
-        for name, pair in zip([*named, OTHERS], (*GROUP_COLORS, *GROUP_COLORS[-1:]), strict=False)
-        for part, color in zip(("transfer", "wait"), pair, strict=True)
-    } | {
-        f"{SEVERAL}: {part}": color
-        for part, color in zip(("transfer", "wait"), SEVERAL_COLORS, strict=True)
-    }
-    costs[["transfer", "wait"]] = costs[["transfer", "wait"]].astype(float).fillna(0)
-    tall = costs.melt(["run", "rank", "label"], ["transfer", "wait"], "part", "ns")
+        for name, tones in zip([*named, OTHERS], (*GROUP_COLORS, *GROUP_COLORS[-1:]), strict=False)
+        for part, color in zip(parts, tones, strict=True)
+    } | {f"{SEVERAL}: {part}": color for part, color in zip(parts, SEVERAL_COLORS, strict=True)}
+    costs[parts] = costs[parts].astype(float).fillna(0)
+    tall = costs.melt(["run", "rank", "label"], parts, "part", "ns")
     tall["part"] = tall["label"] + ": " + tall["part"]
     wide = tall.pivot_table(
         "ns", ["run", "rank"], "part", aggfunc="sum", fill_value=0
@@ -125,7 +126,7 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
         title=title,
         notes=(
             "Sum over the host's steps of each rank, without time overlapped by computation. Several groups: more than one at once.",
-            "Wait: until all ranks of the group have arrived. Transfer: after that, or if the wait is unknown.",
+            "Wait: until all ranks of the group have arrived. Transfer: after that. Transfer or wait: not matched with other ranks.",
         ),
         legend="Group",
         whole="exposed communication",

@@ -25,7 +25,10 @@ IDLE_COLORS = {"before": "#8C96A0", "between": IDLE_COLOR, "after": "#DDE2E6"}
 """Position of idle time in a step ─▶ its shade."""
 
 UNKNOWN_COLOR = "#B8C0C8"
-"""Color of unknown or unmatched parts."""
+"""Color of unknown parts."""
+
+UNMATCHED_COLOR = "#EFB08E"
+"""Color of communication of which it is unknown whether it is transfer or waiting."""
 
 STEP_COLOR = "#C9D1D8"
 

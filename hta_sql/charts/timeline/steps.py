@@ -14,6 +14,7 @@ from hta_sql.charts.drawing.palette import (
     HOST_COLORS,
     IDLE_COLORS,
     NEUTRAL_COLOR,
+    UNMATCHED_COLOR,
     WAIT_COLOR,
 )
 from hta_sql.charts.drawing.style import WIDTH, data, duration_unit, tooltips
@@ -21,6 +22,7 @@ from hta_sql.charts.drawing.style import WIDTH, data, duration_unit, tooltips
 STEP_PARTS = {
     "compute_ns": ("compute", CLASS_COLORS["computation"]),
     "exposed_transfer_ns": ("transfer", CLASS_COLORS["communication"]),
+    "exposed_unmatched_ns": ("transfer or wait", UNMATCHED_COLOR),
     "exposed_wait_ns": ("wait", WAIT_COLOR),
     "exposed_memory_ns": ("copies", CLASS_COLORS["memory"]),
     "unrecorded_before_ns": ("earlier work, unrecorded", "#C9B7E0"),
@@ -52,7 +54,7 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
         title="Where a step goes",
         notes=(
             "Mean of the host's steps of each rank. Transfers, waits for other ranks and copies count only if not",
-            "overlapped by computation. Idle: before the first GPU operation, between operations, after the last. Unrecorded:",
+            "overlapped by computation. Transfer or wait: not matched with other ranks, so it is unknown which. Idle: before the first GPU operation, between operations, after the last. Unrecorded:",
             "the GPU ran work that is not in the trace; this time is neither idle nor compute.",
         ),
         legend="Part",

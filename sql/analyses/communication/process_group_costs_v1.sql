@@ -1,19 +1,20 @@
--- Cost of each process group on each rank: collectives, duration, bus bandwidth, and exposed transfer and wait.
+-- Cost of each process group on each rank: collectives, duration, bus bandwidth, and exposed communication.
 --
 -- Exposed communication is communication that is not overlapped by compute. Steps and precedence (transfer before wait)
 -- are as in step_accounting. Time in which a single group is exposed belongs to that group. Time in which several
 -- groups are exposed is reported in a separate row (part = several groups); exposed_shared_ns is a group's part of this
--- time. Over all rows of a rank, exposed_transfer_ns and exposed_wait_ns therefore sum exactly to the same columns of
--- step_accounting. For a group, overlapped, transfer, wait and shared time sum to communication_ns. collective_count,
+-- time. Over all rows of a rank, exposed_transfer_ns, exposed_unmatched_ns and exposed_wait_ns therefore sum exactly to
+-- the same columns of step_accounting. For a group, overlapped, transfer, unmatched, wait and shared time sum to
+-- communication_ns. collective_count,
 -- bytes and wait_ns cover the kernels launched in the steps; all other times are clipped to the steps. If a rank has a
 -- device, gloo on its host exposes nothing, so the times of gloo groups are NULL. If waiting is unknown because
--- collectives are unmatched, all of their time counts as transfer (exposed_unmatched_ns).
+-- collectives are unmatched, their time is exposed_unmatched_ns.
 --
 -- To select a kind of parallelism, filter by kind: WHERE kind = 'dp'. The kind comes from the group's description, or
 -- from a layout such as tp2,dp4 (first dimension innermost, as Megatron lays out tp, cp, dp, pp).
 --
 -- Title: Cost of each process group
--- Shown: rank, pg_name, communication_ns, exposed_transfer_ns, exposed_wait_ns, exposed_pct, kind, collective_count, pg_desc, part, bytes, busbw_gbps
+-- Shown: rank, pg_name, communication_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, exposed_pct, kind, collective_count, pg_desc, part, bytes, busbw_gbps
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze comparison of uncovered communication, computational_op_masking
@@ -46,11 +47,11 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
 --   bytes                 BIGINT [bytes]  Total message size of the collectives with a recorded size, as defined by nccl-tests; NULL if no size is recorded.
 --   communication_ns      BIGINT [ns]     Time with a collective of this group running: transfer and wait, overlapped or exposed, clipped to the steps.
 --   overlapped_ns         BIGINT [ns]     Part of communication_ns overlapped by compute.
---   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns spent in transfers, including time in which waiting is unknown, overlapped by neither compute nor another group.
+--   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns spent in transfers, overlapped by neither compute nor another group.
 --   exposed_wait_ns       BIGINT [ns]     Part of communication_ns spent waiting for another rank, overlapped by neither compute nor another group.
 --   exposed_shared_ns     BIGINT [ns]     Part of communication_ns overlapped by other groups but not by compute; the row several groups includes this time once.
---   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is unknown.
---   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of recorded step time, as in step_accounting.
+--   exposed_unmatched_ns  BIGINT [ns]     Part of communication_ns in transfer or wait, which of the two is unknown, overlapped by neither compute nor another group.
+--   exposed_pct           DOUBLE [%]      Exposed transfer, unmatched and wait time of the row as a share of recorded step time, as in step_accounting.
 --   wait_ns               BIGINT [ns]     Sum of the waits of the group's collectives until the last rank arrives, exposed or overlapped; NULL if none is matched.
 --   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes times nccl-tests factors / transfer time, over collectives for which both are known.
 WITH
@@ -116,7 +117,7 @@ WITH
             t.lane, t.at_ts, t.open_groups,
             t.ns AS all_ns,
             CASE WHEN t.layer = 1 THEN t.ns ELSE 0 END AS overlapped_ns,
-            CASE WHEN t.layer IN (2, 3) THEN t.ns ELSE 0 END AS transfer_ns,
+            CASE WHEN t.layer = 2 THEN t.ns ELSE 0 END AS transfer_ns,
             CASE WHEN t.layer = 3 THEN t.ns ELSE 0 END AS unmatched_ns,
             CASE WHEN t.layer = 0 THEN t.ns ELSE 0 END AS wait_ns
         FROM told AS t
@@ -131,7 +132,7 @@ WITH
             sum(CASE WHEN e.open_groups = 1 THEN e.transfer_ns ELSE 0 END) OVER earlier AS transfer_ns,
             sum(CASE WHEN e.open_groups = 1 THEN e.unmatched_ns ELSE 0 END) OVER earlier AS unmatched_ns,
             sum(CASE WHEN e.open_groups = 1 THEN e.wait_ns ELSE 0 END) OVER earlier AS wait_ns,
-            sum(CASE WHEN e.open_groups > 1 THEN e.transfer_ns + e.wait_ns ELSE 0 END) OVER earlier AS shared_ns
+            sum(CASE WHEN e.open_groups > 1 THEN e.transfer_ns + e.unmatched_ns + e.wait_ns ELSE 0 END) OVER earlier AS shared_ns
         FROM exposed AS e
         WINDOW earlier AS (PARTITION BY e.lane ORDER BY e.at_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
@@ -185,7 +186,7 @@ WITH
         JOIN lanes AS l ON l.lane = e.lane
         WHERE e.open_groups > 1
         GROUP BY l.run, l.rank
-        HAVING sum(e.transfer_ns) + sum(e.wait_ns) > 0
+        HAVING sum(e.transfer_ns) + sum(e.unmatched_ns) + sum(e.wait_ns) > 0
     ),
     costs AS (
         SELECT
@@ -224,7 +225,7 @@ SELECT
     c.exposed_wait_ns,
     c.shared_ns AS exposed_shared_ns,
     c.unmatched_ns AS exposed_unmatched_ns,
-    100 * ((c.transfer_ns + c.exposed_wait_ns) / nullif(t.ns, 0)) AS exposed_pct,
+    100 * ((c.transfer_ns + c.unmatched_ns + c.exposed_wait_ns) / nullif(t.ns, 0)) AS exposed_pct,
     c.wait_ns,
     c.busbw_gbps
 FROM costs AS c

@@ -8,7 +8,8 @@
 -- if the median of its ranks is slow; a rank of a slow host is slow only if it is slow compared with its neighbors.
 -- Steps of all pipeline stages are equally long, so stages are compared by compute time: a stage is slow if the
 -- compute time of its median rank is at least slow_stage_ratio times the mean of the other stages. compute_ns,
--- transfer_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns.
+-- transfer_ns, unmatched_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns. A rank whose unmatched time is
+-- 1 % or more of a step is not compared with other ranks in it, because its waits are unknown.
 --
 -- Title: Slow ranks and slow steps
 -- Shown: rank, step, step_ns, compute_ns, wait_ns, idle_ns, verdict, host_name, stage
@@ -39,13 +40,14 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   stage                 INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
 --   step_ns               BIGINT [ns]     Duration of the step on the host.
 --   compute_ns            BIGINT [ns]     Time with a computation kernel running.
---   transfer_ns           BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
+--   transfer_ns           BIGINT [ns]     Time in collectives after all ranks arrived, not overlapped by compute.
+--   unmatched_ns          BIGINT [ns]     Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   wait_ns               BIGINT [ns]     Exposed wait: time in matched collectives before the last rank arrives, clipped to the step, not overlapped by compute or transfer.
 --   memory_ns             BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_ns         BIGINT [ns]     Time in which the device ran work that is not in the trace: neither idle nor compute.
 --   idle_ns               BIGINT [ns]     Time with no activity on the device.
---   non_wait_ns           BIGINT [ns]     step_ns minus wait_ns.
---   host_mean_ns          DOUBLE [ns]     Mean non_wait_ns over the ranks of the host in the step; NULL if the host is unknown.
+--   non_wait_ns           BIGINT [ns]     Recorded part of step_ns minus wait_ns; NULL if 1 % or more of it is unmatched.
+--   host_mean_ns          DOUBLE [ns]     Mean non_wait_ns over the ranks of the host in the step; NULL if the host is unknown or all of its ranks are unmatched.
 --   rank_z                DOUBLE [1]      Distance from the other ranks of the step, in standard deviations; NULL for fewer than three ranks.
 --   host_z                DOUBLE [1]      Distance of the host from the other hosts, in standard deviations; NULL for fewer than two hosts with two ranks each.
 --   step_z                DOUBLE [1]      Distance of the step from the other steps, as the median over the ranks, in standard deviations; NULL for fewer than three steps.
@@ -64,8 +66,9 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 WITH
     known AS MATERIALIZED (
         SELECT
-            p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.recorded_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_wait_ns, p.exposed_memory_ns,
-            p.recorded_ns - p.exposed_wait_ns AS own
+            p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.recorded_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_unmatched_ns, p.exposed_wait_ns, p.exposed_memory_ns,
+            p.recorded_ns - p.exposed_wait_ns AS own,
+            CASE WHEN 100::HUGEINT * p.exposed_unmatched_ns < p.recorded_ns THEN p.recorded_ns - p.exposed_wait_ns END AS work
         -- Compare all ranks and steps first, then filter: whether a rank is slow depends on all others.
         FROM lib.scoped_steps(runs, NULL, NULL, include_last_profiler_step) AS p
         JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
@@ -74,9 +77,9 @@ WITH
     centerd AS (
         SELECT
             k.*,
-            median(k.own) OVER peers AS middle, count(*) OVER peers AS peer_count,
-            CASE WHEN k.host_name IS NOT NULL THEN median(k.own) OVER host END AS host_middle,
-            CASE WHEN k.host_name IS NOT NULL THEN (sum(k.own) OVER host) / (count(*) OVER host) END AS host_mean,
+            median(k.work) OVER peers AS middle, count(k.work) OVER peers AS peer_count,
+            CASE WHEN k.host_name IS NOT NULL THEN median(k.work) OVER host END AS host_middle,
+            CASE WHEN k.host_name IS NOT NULL THEN (sum(k.work) OVER host) / (count(k.work) OVER host) END AS host_mean,
             median(k.own) OVER all_steps AS usual, count(*) OVER all_steps AS step_count
         FROM known AS k
         WINDOW
@@ -87,14 +90,14 @@ WITH
     spread AS (
         SELECT
             c.*,
-            greatest(1.4826 * median(abs(c.own - c.middle)) OVER peers, 0.01 * c.middle) AS rank_scale,
-            greatest(1.4826 * median(abs(c.own - c.host_middle)) OVER peers, 0.01 * c.middle) AS host_scale,
+            greatest(1.4826 * median(abs(c.work - c.middle)) OVER peers, 0.01 * c.middle) AS rank_scale,
+            greatest(1.4826 * median(abs(c.work - c.host_middle)) OVER peers, 0.01 * c.middle) AS host_scale,
             greatest(1.4826 * median(abs(c.own - c.usual)) OVER all_steps, 0.01 * c.usual) AS step_scale
         FROM centerd AS c
         WINDOW peers AS (PARTITION BY c.run, c.step, c.stage), all_steps AS (PARTITION BY c.run, c.rank)
     ),
     hosts AS (
-        SELECT c.run, c.step, c.stage, c.host_name, any_value(c.host_middle) AS host_middle, count(*) AS rank_count
+        SELECT c.run, c.step, c.stage, c.host_name, any_value(c.host_middle) AS host_middle, count(c.work) AS rank_count
         FROM centerd AS c
         GROUP BY c.run, c.step, c.stage, c.host_name
     ),
@@ -109,9 +112,9 @@ WITH
     scored AS (
         SELECT
             s.*,
-            CASE WHEN s.peer_count >= 3 THEN (s.own - s.middle) / nullif(s.rank_scale, 0) END AS rank_distance,
+            CASE WHEN s.peer_count >= 3 THEN (s.work - s.middle) / nullif(s.rank_scale, 0) END AS rank_distance,
             (s.host_middle - h.base) / nullif(s.host_scale, 0) AS host_distance,
-            CASE WHEN h.base IS NOT NULL THEN (s.own - s.host_middle) / nullif(s.host_scale, 0) END AS neighbor_distance,
+            CASE WHEN h.base IS NOT NULL THEN (s.work - s.host_middle) / nullif(s.host_scale, 0) END AS neighbor_distance,
             CASE WHEN s.step_count >= 3 AND s.step IS NOT NULL THEN (s.own - s.usual) / nullif(s.step_scale, 0) END AS step_distance
         FROM spread AS s
         LEFT JOIN compared_hosts AS h ON h.run = s.run AND h.step IS NOT DISTINCT FROM s.step AND h.stage IS NOT DISTINCT FROM s.stage
@@ -158,11 +161,12 @@ SELECT
     c.step_ns,
     c.compute_ns,
     c.exposed_transfer_ns AS transfer_ns,
+    c.exposed_unmatched_ns AS unmatched_ns,
     c.exposed_wait_ns AS wait_ns,
     c.exposed_memory_ns AS memory_ns,
     c.step_ns - c.recorded_ns AS unrecorded_ns,
-    c.recorded_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_wait_ns - c.exposed_memory_ns AS idle_ns,
-    c.own AS non_wait_ns,
+    c.recorded_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_unmatched_ns - c.exposed_wait_ns - c.exposed_memory_ns AS idle_ns,
+    c.work AS non_wait_ns,
     c.host_mean AS host_mean_ns,
     c.rank_distance AS rank_z,
     c.host_distance AS host_z,

@@ -6,7 +6,7 @@
 -- any reason; idle_causes shows the reasons.
 --
 -- Title: Key figures
--- Shown: step_ns, utilization_pct, idle_pct, wait_pct, exposed_communication_pct, compute_pct, mfu_pct, peak_memory_bytes
+-- Shown: step_ns, utilization_pct, idle_pct, wait_pct, unmatched_pct, exposed_communication_pct, compute_pct, mfu_pct, peak_memory_bytes
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze overall metrics, TensorBoard profiler plugin overview
@@ -28,9 +28,10 @@ CREATE OR REPLACE MACRO kpis_v1(
 --   step_count                 BIGINT [count]  Number of distinct steps; NULL for traces without steps.
 --   device_name                VARCHAR         Most frequent device model; NULL if not recorded.
 --   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps; for traces without steps, mean duration of the whole trace.
---   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks; NULL without a device.
+--   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks, as far as its waits are known; NULL without a device.
 --   compute_pct                DOUBLE [%]      Share of recorded step time with a computation kernel running; NULL without a device.
---   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in communication (transfer or wait) that is not overlapped by compute.
+--   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in communication (transfer, wait, or unmatched) that is not overlapped by compute.
+--   unmatched_pct              DOUBLE [%]      Part of exposed_communication_pct in collectives that are unmatched, or whose end times disagree: transfer or wait, which of the two is unknown.
 --   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
 --   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
 --   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.

@@ -1,10 +1,11 @@
--- Breakdown of each host step into compute, exposed transfer, exposed wait, exposed copies, unrecorded and idle time.
+-- Breakdown of each host step into compute, exposed communication, exposed copies, unrecorded and idle time.
 --
--- The ten parts sum exactly to the step. Steps are host steps, so time before the first device activity of a step
--- counts as idle. Concurrent activity counts once, toward the first that applies: computation, transfer, wait, copies.
+-- The eleven parts sum exactly to the step. Steps are host steps, so time before the first device activity of a step
+-- counts as idle. Concurrent activity counts once, toward the first that applies: computation, transfer, unmatched
+-- communication, wait, copies.
 -- Matching collectives across ranks separates waiting for other ranks from transferring. If a collective has no match,
--- or its end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A trace without
--- steps counts as one step, from the start of its first event until its last event ends.
+-- or its end times disagree between ranks, it is unknown how long it waits, and its time is exposed_unmatched_ns. A trace
+-- without steps counts as one step, from the start of its first event until its last event ends.
 --
 -- Unrecorded time is neither idle nor compute. During this time, the device runs work that was launched before the
 -- recording, work whose records were lost, or work that had not ended when the recording stopped (`unrecorded_time`).
@@ -13,7 +14,7 @@
 -- NULL if only undecided time is left. Steps overlap if the profiler opens a step before it closes the previous one.
 --
 -- Title: Where a step goes
--- Shown: rank, step, step_ns, compute_pct, transfer_pct, wait_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
+-- Shown: rank, step, step_ns, compute_pct, transfer_pct, unmatched_pct, wait_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline, with the host step and separate wait time
@@ -33,9 +34,10 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   run                   VARCHAR      Run name.
 --   rank                  INTEGER      Rank of the process.
 --   step                  BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
---   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the ten parts, with NULL as 0.
+--   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the eleven parts, with NULL as 0.
 --   compute_ns            BIGINT [ns]  Time with a computation kernel running.
---   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
+--   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, not overlapped by compute.
+--   exposed_unmatched_ns  BIGINT [ns]  Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   exposed_wait_ns       BIGINT [ns]  Exposed wait: time in matched collectives before the last rank arrives, clipped to the step, not overlapped by compute or transfer.
 --   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_before_ns  BIGINT [ns]  Unrecorded time: the device ran work launched before the recording; NULL if none is known and some time is undecided.
@@ -44,12 +46,12 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   idle_before_ns        BIGINT [ns]  Idle time before the first device activity of the step; an upper bound if unrecorded_before_ns is NULL.
 --   idle_between_ns       BIGINT [ns]  Idle time between the first and last device activity of the step.
 --   idle_after_ns         BIGINT [ns]  Idle time after the last device activity of the step.
---   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns in collectives whose wait time is unknown.
 --   undecided_ns          BIGINT [ns]  Part of idle_before_ns that is either idle or earlier work; the trace does not show which.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts; the denominator of the shares.
 --   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if recorded_ns is 0.
 --   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 --   transfer_pct          DOUBLE [%]   exposed_transfer_ns as a share of recorded_ns; NULL if recorded_ns is 0.
+--   unmatched_pct         DOUBLE [%]   exposed_unmatched_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 --   wait_pct              DOUBLE [%]   exposed_wait_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 SELECT
     p.run,
@@ -58,6 +60,7 @@ SELECT
     p.step_ns,
     p.compute_ns,
     p.exposed_transfer_ns,
+    p.exposed_unmatched_ns,
     p.exposed_wait_ns,
     p.exposed_memory_ns,
     CASE WHEN p.undecided_ns = 0 OR p.unrecorded_before_ns > 0 THEN p.unrecorded_before_ns END AS unrecorded_before_ns,
@@ -66,12 +69,12 @@ SELECT
     p.idle_before_ns,
     p.idle_between_ns,
     p.idle_after_ns,
-    p.exposed_unmatched_ns,
     p.undecided_ns,
     p.recorded_ns,
     100 * ((p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.recorded_ns, 0)) AS idle_pct,
     100 * (p.compute_ns / nullif(p.recorded_ns, 0)) AS compute_pct,
     100 * (p.exposed_transfer_ns / nullif(p.recorded_ns, 0)) AS transfer_pct,
+    100 * (p.exposed_unmatched_ns / nullif(p.recorded_ns, 0)) AS unmatched_pct,
     100 * (p.exposed_wait_ns / nullif(p.recorded_ns, 0)) AS wait_pct
 FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
 ORDER BY p.run, p.rank, p.step

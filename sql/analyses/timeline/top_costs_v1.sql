@@ -1,4 +1,4 @@
--- Largest costs in step time: idle GPUs by cause, exposed transfers, waits for other ranks, exposed copies, kernels.
+-- Largest costs in step time: idle GPUs by cause, exposed communication, waits for other ranks, exposed copies, kernels.
 --
 -- Step time is the duration of host steps, summed over all ranks; shares are of its recorded part. Idle, unrecorded and
 -- exposed times are mutually exclusive, as in `step_accounting`. Idle time is split as in `idle_causes`. A gap is
@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   position        BIGINT [1]      Position by cost in the run; 1 is the highest.
---   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_wait, exposed_memory or kernel.
+--   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_unmatched, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   short_name      VARCHAR         Name without template arguments, parameters and return type; several kernels of the run with the same name also show the arguments in which they differ.
 --   cost_ns         BIGINT [ns]     Cost on all ranks.
@@ -50,10 +50,10 @@ WITH
     times AS MATERIALIZED (
         SELECT
             w.run, w.rank, sum(w.step_ns)::BIGINT AS step_ns, sum(w.recorded_ns)::BIGINT AS recorded_ns,
-            sum(w.exposed_transfer_ns)::BIGINT AS transfer, sum(w.exposed_wait_ns)::BIGINT AS wait, sum(w.exposed_memory_ns)::BIGINT AS memory
+            sum(w.exposed_transfer_ns)::BIGINT AS transfer, sum(w.exposed_unmatched_ns)::BIGINT AS unmatched, sum(w.exposed_wait_ns)::BIGINT AS wait, sum(w.exposed_memory_ns)::BIGINT AS memory
         FROM windows AS w
         GROUP BY w.run, w.rank
-        HAVING sum(w.compute_ns + w.exposed_transfer_ns + w.exposed_wait_ns + w.exposed_memory_ns) > 0
+        HAVING sum(w.compute_ns + w.exposed_transfer_ns + w.exposed_unmatched_ns + w.exposed_wait_ns + w.exposed_memory_ns) > 0
     ),
     -- A gap across a step boundary counts once per step, and its time in overlapping steps counts once per step too.
     gaps AS (
@@ -93,6 +93,8 @@ WITH
     ),
     costs AS (
         SELECT t.run, t.rank, 'exposed_transfer' AS cost, NULL::VARCHAR AS subject, t.transfer AS ns, NULL::BIGINT AS events FROM times AS t
+        UNION ALL
+        SELECT t.run, t.rank, 'exposed_unmatched', NULL, t.unmatched, NULL FROM times AS t
         UNION ALL
         SELECT t.run, t.rank, 'exposed_wait', NULL, t.wait, NULL FROM times AS t
         UNION ALL
@@ -149,6 +151,7 @@ WITH
                 WHEN 'idle_unknown' THEN lib.message('top_costs.idle_unknown', NULL)
                 WHEN 'unrecorded' THEN lib.message('top_costs.unrecorded', NULL)
                 WHEN 'exposed_transfer' THEN lib.message('top_costs.exposed_transfer', NULL)
+                WHEN 'exposed_unmatched' THEN lib.message('top_costs.exposed_unmatched', NULL)
                 WHEN 'exposed_wait' THEN
                     CASE
                         WHEN l.n > 0 THEN lib.message('top_costs.exposed_wait', {'rank_count': l.n, 'ranks': l.ranks})
@@ -178,6 +181,7 @@ SELECT
     lib.message_text(m.message, t.message.fields) AS message,
     CASE t.cost
         WHEN 'exposed_transfer' THEN 'collective_waits'
+        WHEN 'exposed_unmatched' THEN 'collectives'
         WHEN 'exposed_wait' THEN 'stragglers'
         WHEN 'kernel' THEN 'kernels_across_ranks'
         WHEN 'exposed_memory' THEN 'step_accounting'

@@ -24,7 +24,7 @@ WITH
         SELECT
             s.run, s.rank, s.recorded_ns, m.collective, m.excess_count, m.excess_ns, m.median_bytes, m.event_id,
             s.wait_ns,
-            coalesce((s.transfer_ns * (m.excess_ns / nullif(m.total_ns, 0)))::BIGINT, 0) AS sized_ns
+            coalesce((s.unmatched_ns * (m.excess_ns / nullif(m.total_ns, 0)))::BIGINT, 0) AS sized_ns
         FROM query_table(spans) AS s
         LEFT JOIN query_table(sizes) AS m ON m.run = s.run AND m.rank = s.rank
         WHERE s.run NOT IN (SELECT t.run FROM query_table(straggling) AS t)

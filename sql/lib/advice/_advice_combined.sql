@@ -51,7 +51,7 @@ WITH
             CASE p.part
                 WHEN 'idle' THEN least(p.ns, s.idle_ns)
                 WHEN 'compute' THEN least(p.ns, s.compute_ns)
-                WHEN 'communication' THEN least(p.ns, s.transfer_ns + s.wait_ns)
+                WHEN 'communication' THEN least(p.ns, s.transfer_ns + s.unmatched_ns + s.wait_ns)
                 WHEN 'memory' THEN least(p.ns, s.memory_ns)
                 ELSE p.ns
             END AS ns

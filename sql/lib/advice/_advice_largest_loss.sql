@@ -28,6 +28,7 @@ WITH
         SELECT s.run, s.rank, s.step_ns, s.recorded_ns, s.compute_ns, s.unrecorded_ns, s.is_host_only, unnest([
             {'kind': 'idle', 'ns': s.idle_ns, 'analysis': 'idle_causes'},
             {'kind': 'transfer', 'ns': s.transfer_ns, 'analysis': 'process_group_costs'},
+            {'kind': 'unmatched', 'ns': s.unmatched_ns, 'analysis': 'collectives'},
             {'kind': 'wait', 'ns': s.wait_ns, 'analysis': 'stragglers'},
             {'kind': 'memory', 'ns': s.memory_ns, 'analysis': 'memory_bandwidth_summary'}
         ]) AS loss
@@ -61,6 +62,7 @@ SELECT
         WHEN t.next_analysis = 'kernel_table' THEN lib.message('advice.largest_loss_compute', {'share_pct': 100 * (t.compute_ns / t.recorded_ns), 'loss_pct': t.share_pct})
         WHEN t.loss.kind = 'idle' THEN lib.message('advice.largest_loss_idle', {'share_pct': t.share_pct})
         WHEN t.loss.kind = 'transfer' THEN lib.message('advice.largest_loss_transfer', {'share_pct': t.share_pct})
+        WHEN t.loss.kind = 'unmatched' THEN lib.message('advice.largest_loss_unmatched', {'share_pct': t.share_pct})
         WHEN t.loss.kind = 'wait' THEN lib.message('advice.largest_loss_wait', {'share_pct': t.share_pct})
         ELSE lib.message('advice.largest_loss_memory', {'share_pct': t.share_pct})
     END AS message,

@@ -20,8 +20,8 @@ CREATE OR REPLACE MACRO lib._advice_message_sizes(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   total_ns       BIGINT [ns]     Total duration of the rank's collectives.
---   sized_ns       BIGINT [ns]     Part of total_ns in unmatched collectives with a known message size.
+--   total_ns       BIGINT [ns]     Total duration of the rank's unmatched collectives, whose waits are unknown.
+--   sized_ns       BIGINT [ns]     Part of total_ns in collectives with a known message size.
 --   excess_ns      BIGINT [ns]     Part of sized_ns beyond the time that the messages need.
 --   excess_count   BIGINT [count]  Number of collectives with such an excess.
 --   median_bytes   BIGINT [bytes]  Median message size of these collectives.
@@ -33,7 +33,7 @@ WITH
     ),
     _sized AS (
         SELECT
-            c.run, c.rank, c.event_id, c.collective, c.ts, c.dur, c.wait_ns, l.peak,
+            c.run, c.rank, c.event_id, c.collective, c.ts, c.dur, coalesce(lib.waits_are_known(c.found_count, c.end_times_match, c.is_p2p, c.on_host), false) AS is_known, l.peak,
             lib.message_bytes(c.collective, c.elem_type, c.in_elems, c.out_elems) AS message_size,
             lib.busbw_factor(c.collective, c.group_size) AS factor
         FROM lib.scoped_collectives(runs, ranks, steps, include_last_profiler_step) AS c
@@ -41,7 +41,7 @@ WITH
         WHERE NOT c.on_host
     ),
     _needed AS (
-        SELECT s.*, CASE WHEN s.wait_ns IS NULL THEN 50000 + s.message_size * coalesce(s.factor, 1) / coalesce(s.peak / 10, 5.0) END AS needed_ns
+        SELECT s.*, CASE WHEN NOT s.is_known THEN 50000 + s.message_size * coalesce(s.factor, 1) / coalesce(s.peak / 10, 5.0) END AS needed_ns
         FROM _sized AS s
     ),
     _excess AS (
@@ -50,7 +50,7 @@ WITH
     )
 SELECT
     e.run, e.rank,
-    sum(e.dur)::BIGINT AS total_ns,
+    coalesce(sum(e.dur) FILTER (NOT e.is_known), 0)::BIGINT AS total_ns,
     coalesce(sum(e.dur) FILTER (e.needed_ns IS NOT NULL), 0)::BIGINT AS sized_ns,
     sum(e.excess)::BIGINT AS excess_ns,
     count_if(e.excess > 0)::BIGINT AS excess_count,

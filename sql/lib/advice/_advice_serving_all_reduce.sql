@@ -29,7 +29,7 @@ WITH
     ),
     -- Assume that the same share of every kind of collective is exposed.
     _exposed AS (
-        SELECT f.*, (f.transfer_ns * least(1, f.affected_ns / t.total_ns))::BIGINT AS exposed_ns
+        SELECT f.*, ((f.transfer_ns + f.unmatched_ns) * least(1, f.affected_ns / t.total_ns))::BIGINT AS exposed_ns
         FROM lib.summed_kernels('_reduces', spans) AS f
         JOIN _shares AS t ON t.run = f.run AND t.rank = f.rank
     )

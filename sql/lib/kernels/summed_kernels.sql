@@ -20,7 +20,8 @@ CREATE OR REPLACE MACRO lib.summed_kernels(
 --   evidence_sql  VARCHAR         Query that returns all operations on the rank with the name in kernel.
 --   recorded_ns   BIGINT [ns]     Total recorded step time.
 --   compute_ns    BIGINT [ns]     Part of recorded_ns with a computation kernel running.
---   transfer_ns   BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
+--   transfer_ns   BIGINT [ns]     Time in collectives after all ranks arrived, not overlapped by compute.
+--   unmatched_ns  BIGINT [ns]     Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   memory_ns     BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 WITH
     _summed AS (
@@ -37,6 +38,6 @@ WITH
 SELECT
     u.run, u.rank, u.subject, u.kernel, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.recorded_ns, 0)) AS affected_pct, u.event_id,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur DESC', lib.sql_literal(u.run), u.rank, lib.sql_literal(u.kernel)) AS evidence_sql,
-    s.recorded_ns, s.compute_ns, s.transfer_ns, s.memory_ns
+    s.recorded_ns, s.compute_ns, s.transfer_ns, s.unmatched_ns, s.memory_ns
 FROM _summed AS u
 JOIN query_table(spans) AS s ON s.run = u.run AND s.rank = u.rank

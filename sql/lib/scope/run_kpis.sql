@@ -20,9 +20,10 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   step_count                 BIGINT [count]  Number of distinct steps; NULL for traces without steps.
 --   device_name                VARCHAR         Most frequent device model; NULL if not recorded.
 --   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps; for traces without steps, mean duration of the whole trace.
---   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks; NULL without a device.
+--   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks, as far as its waits are known; NULL without a device.
 --   compute_pct                DOUBLE [%]      Share of recorded step time with a computation kernel running; NULL without a device.
---   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in communication (transfer or wait) that is not overlapped by compute.
+--   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in communication (transfer, wait, or unmatched) that is not overlapped by compute.
+--   unmatched_pct              DOUBLE [%]      Part of exposed_communication_pct in collectives that are unmatched, or whose end times disagree: transfer or wait, which of the two is unknown.
 --   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
 --   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
 --   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.
@@ -48,11 +49,11 @@ WITH
             sum(CASE WHEN d.rank IS NOT NULL THEN p.recorded_ns END) AS on_device,
             sum(CASE WHEN d.rank IS NOT NULL THEN p.undecided_ns END) AS undecided,
             sum(p.compute_ns) AS computed,
-            sum(p.exposed_transfer_ns + p.exposed_wait_ns) AS communicated,
+            sum(p.exposed_transfer_ns + p.exposed_unmatched_ns + p.exposed_wait_ns) AS communicated,
             sum(p.exposed_wait_ns) AS waited,
             sum(p.exposed_unmatched_ns) AS unmatched,
             sum(p.exposed_transfer_ns) AS transferred,
-            sum(CASE WHEN d.rank IS NOT NULL THEN p.compute_ns + p.exposed_transfer_ns END) AS in_kernels,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.compute_ns + p.exposed_transfer_ns + p.exposed_unmatched_ns END) AS in_kernels,
             sum(CASE WHEN d.rank IS NOT NULL THEN p.idle_before_ns + p.idle_between_ns + p.idle_after_ns END) AS idled
         FROM _parts AS p
         LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = p.run AND d.rank = p.rank
@@ -106,7 +107,8 @@ SELECT
     100 * (s.in_kernels / nullif(s.on_device, 0)) AS utilization_pct,
     100 * (s.computed / nullif(s.on_device, 0)) AS compute_pct,
     100 * (s.communicated / nullif(s.total, 0)) AS exposed_communication_pct,
-    CASE WHEN s.waited > 0 OR s.unmatched < s.transferred OR s.communicated = 0 THEN 100 * (s.waited / nullif(s.total, 0)) END AS wait_pct,
+    100 * (s.unmatched / nullif(s.total, 0)) AS unmatched_pct,
+    CASE WHEN s.waited > 0 OR s.transferred > 0 OR s.communicated = 0 THEN 100 * (s.waited / nullif(s.total, 0)) END AS wait_pct,
     100 * (s.idled / nullif(s.on_device, 0)) AS idle_pct,
     100 * ((s.stepped - s.on_device) / nullif(s.stepped, 0)) AS unrecorded_pct,
     100 * (s.undecided / nullif(s.stepped, 0)) AS undecided_pct,

@@ -20,7 +20,8 @@ CREATE OR REPLACE MACRO lib.step_sums(
 --   has_steps    BOOLEAN         Whether the trace has steps.
 --   step_ns      BIGINT [ns]     Total step time.
 --   compute_ns   BIGINT [ns]     Time with a computation kernel running.
---   transfer_ns  BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
+--   transfer_ns  BIGINT [ns]     Time in collectives after all ranks arrived, not overlapped by compute.
+--   unmatched_ns  BIGINT [ns]    Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   wait_ns      BIGINT [ns]     Time in collectives waiting for another rank, not overlapped by compute or transfer.
 --   memory_ns    BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_ns  BIGINT [ns]   Time during which the device ran work that is not in the trace.
@@ -31,6 +32,7 @@ SELECT
     sum(p.step_ns)::BIGINT AS step_ns,
     sum(p.compute_ns)::BIGINT AS compute_ns,
     sum(p.exposed_transfer_ns)::BIGINT AS transfer_ns,
+    sum(p.exposed_unmatched_ns)::BIGINT AS unmatched_ns,
     sum(p.exposed_wait_ns)::BIGINT AS wait_ns,
     sum(p.exposed_memory_ns)::BIGINT AS memory_ns,
     sum(p.step_ns - p.recorded_ns)::BIGINT AS unrecorded_ns,
