@@ -2,10 +2,12 @@
 --
 -- The collective is chosen as in straggler_metric. In each step, the last num_candidates ranks to start the collective
 -- are counted. The ranks with the highest counts are candidates; if counts are equal, the rank with the higher total
--- lateness is preferred. Every rank with events has a row; reason explains why a rank cannot be judged.
+-- lateness is preferred. Every rank with events has a row; reason explains why a rank cannot be judged. A rank that
+-- starts last often need not be the one that others wait for; straggler_verdict is the verdict of the analysis
+-- stragglers, which compares the work of the ranks.
 --
 -- Title: Ranks that start a collective last
--- Shown: rank, is_candidate, late_count, step_count, total_late_ns, max_late_ns, name, reason
+-- Shown: rank, is_candidate, late_count, step_count, total_late_ns, max_late_ns, straggler_verdict, name, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_potential_stragglers
@@ -38,6 +40,7 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
 --   name           VARCHAR         Name of the kernel.
 --   channel        VARCHAR         Process group of the kernel, or its stream if the trace names no group.
 --   is_long        BOOLEAN         Whether kernels of at least min_share were found; false if shorter kernels were used.
+--   straggler_verdict  VARCHAR     Verdict of the analysis stragglers on the rank: straggler, suspected, intermittent, none or unknown.
 --   reason_code    VARCHAR         Code of the reason in the table messages.
 --   reason         VARCHAR         Why the rank cannot be judged; NULL otherwise.
 WITH
@@ -107,8 +110,10 @@ SELECT
     r.name,
     r.channel,
     r.is_long,
+    v.verdict AS straggler_verdict,
     r.reason_code,
     t.message AS reason
 FROM reasoned AS r
+LEFT JOIN lib.rank_verdicts(runs) AS v ON v.run = r.run AND v.rank = r.rank
 LEFT JOIN messages AS t ON t.code = r.reason_code
 ORDER BY r.run, r.rank

@@ -9,10 +9,11 @@
 -- Steps of all pipeline stages are equally long, so stages are compared by compute time: a stage is slow if the
 -- compute time of its median rank is at least slow_stage_ratio times the mean of the other stages. compute_ns,
 -- transfer_ns, unmatched_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns. A rank whose unmatched time is
--- 1 % or more of a step is not compared with other ranks in it, because its waits are unknown.
+-- 1 % or more of a step is not compared with other ranks in it, because its waits are unknown. A slow rank is one whose
+-- step is long; whether others wait for it is the straggler_verdict of the analysis stragglers.
 --
 -- Title: Slow ranks and slow steps
--- Shown: rank, step, step_ns, compute_ns, wait_ns, idle_ns, verdict, host_name, stage
+-- Shown: rank, step, step_ns, compute_ns, wait_ns, idle_ns, verdict, straggler_verdict, host_name, stage
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight cluster overview, slow host and slow card
@@ -57,6 +58,7 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   is_slow_step          BOOLEAN         Whether the step is slow on the median rank, and therefore counts as slow everywhere.
 --   is_slow_stage         BOOLEAN         Whether the stage is slow in this step; NULL for fewer than two stages.
 --   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere or as usual; NULL if nothing can be compared.
+--   straggler_verdict     VARCHAR         Verdict of the analysis stragglers on the rank over all steps, whether others wait for it: straggler, suspected, intermittent, none or unknown.
 --   slow_count            BIGINT [count]  Number of steps in which the rank or its host is slow.
 --   step_count            BIGINT [count]  Number of steps of the rank in the comparison.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total in the step, on the device with the highest peak; NULL without memory events.
@@ -183,6 +185,7 @@ SELECT
         WHEN c.step_middle >= slow_z THEN 'slow everywhere'
         WHEN coalesce(c.rank_distance, c.host_distance, t.ratio) IS NOT NULL THEN 'as usual'
     END AS verdict,
+    v.verdict AS straggler_verdict,
     c.slow_steps::BIGINT AS slow_count,
     c.step_count,
     p.allocated AS peak_allocated_bytes,
@@ -192,5 +195,6 @@ SELECT
 FROM counted AS c
 LEFT JOIN peaks AS p ON p.run = c.run AND p.rank = c.rank AND p.step IS NOT DISTINCT FROM c.step
 LEFT JOIN compared_stages AS t ON t.run = c.run AND t.step IS NOT DISTINCT FROM c.step AND t.stage = c.stage
+LEFT JOIN lib.rank_verdicts(runs) AS v ON v.run = c.run AND v.rank = c.rank
 WHERE lib.is_requested(ranks, c.rank) AND lib.is_requested(steps, c.step)
 ORDER BY c.run, c.step, c.rank

@@ -124,22 +124,14 @@ WITH
         GROUP BY c.run, c.cost, c.subject
         HAVING sum(c.ns) > 0
     ),
-    blocks AS MATERIALIZED (
-        SELECT b.* FROM lib.rank_blocks(runs) AS b
-    ),
-    items AS MATERIALIZED (
-        SELECT i.* FROM lib.rank_items('blocks', 1.0) AS i
-    ),
-    judged_items AS MATERIALIZED (
-        SELECT j.* FROM lib.judged_blocks('items') AS j
-    ),
     late AS (
         SELECT
             j.run,
             string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) FILTER (j.is_late) AS ranks, count_if(j.is_late) AS n,
             string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) FILTER (j.verdict IN ('intermittent', 'suspected')) AS possible_ranks,
-            count_if(j.verdict IN ('intermittent', 'suspected')) AS possible_count
-        FROM lib.late_ranks(runs, 'blocks', 'judged_items') AS j
+            count_if(j.verdict IN ('intermittent', 'suspected')) AS possible_count,
+            count_if(j.verdict = 'unknown') AS unknown_count, count(*) AS rank_count
+        FROM lib.rank_verdicts(runs) AS j
         GROUP BY j.run
     ),
     described AS (
@@ -157,6 +149,8 @@ WITH
                         WHEN l.n > 0 THEN lib.message('top_costs.exposed_wait', {'rank_count': l.n, 'ranks': l.ranks})
                         WHEN l.possible_count > 0
                             THEN lib.message('top_costs.exposed_wait_possible_straggler', {'rank_count': l.possible_count, 'ranks': l.possible_ranks})
+                        WHEN 2 * l.unknown_count > l.rank_count
+                            THEN lib.message('top_costs.exposed_wait_unknown', {'unknown_count': l.unknown_count, 'rank_count': l.rank_count})
                         ELSE lib.message('top_costs.exposed_wait_without_straggler', NULL)
                     END
                 WHEN 'exposed_memory' THEN lib.message('top_costs.exposed_memory', NULL)

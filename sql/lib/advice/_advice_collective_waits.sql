@@ -1,5 +1,5 @@
 -- Advice: waiting for other ranks in collectives takes at least 5 % of step time, without a straggler, slow stage or
--- slow link.
+-- slow link, or it is unknown which rank is the straggler.
 --
 -- Waits are measured by matching collectives with the traces of other ranks. If a rank has no match, its wait is the
 -- time that collectives take beyond what their messages need (`_advice_message_sizes`); for example, 128 bytes do not
@@ -34,6 +34,12 @@ WITH
         FROM query_table(verdicts) AS v
         WHERE v.verdict = 'suspected'
         GROUP BY v.run
+    ),
+    _unknown AS (
+        SELECT v.run, count_if(v.verdict = 'unknown') AS unknown_count, count(*) AS rank_count
+        FROM query_table(verdicts) AS v
+        GROUP BY v.run
+        HAVING 2 * count_if(v.verdict = 'unknown') > count(*)
     )
 SELECT
     w.run, w.rank, 'collective_waits' AS rule, w.collective AS subject, w.excess_count AS event_count, w.excess_ns AS affected_ns, w.sized_ns AS ceiling_ns, 'medium' AS confidence,
@@ -45,8 +51,11 @@ FROM _waits AS w
 WHERE w.sized_ns >= 0.05 * w.recorded_ns AND w.sized_ns >= w.wait_ns
 UNION ALL
 SELECT
-    w.run, w.rank, 'collective_waits', NULL, NULL, w.wait_ns, w.wait_ns, 'high', NULL,
+    w.run, w.rank, 'collective_waits', NULL, NULL, w.wait_ns, w.wait_ns,
+    CASE WHEN u.run IS NULL THEN 'high' ELSE 'medium' END, NULL,
     CASE
+        WHEN p.run IS NULL AND u.run IS NOT NULL
+            THEN lib.message('advice.collective_waits_unknown', {'share_pct': 100 * (w.wait_ns / w.recorded_ns), 'unknown_count': u.unknown_count, 'rank_count': u.rank_count})
         WHEN p.run IS NULL THEN lib.message('advice.collective_waits', {'share_pct': 100 * (w.wait_ns / w.recorded_ns)})
         ELSE lib.message('advice.collective_waits_suspected', {'share_pct': 100 * (w.wait_ns / w.recorded_ns), 'rank_count': p.rank_count, 'ranks': p.ranks})
     END,
@@ -54,4 +63,5 @@ SELECT
     'collective_waits'
 FROM _waits AS w
 LEFT JOIN _suspected AS p ON p.run = w.run
+LEFT JOIN _unknown AS u ON u.run = w.run
 WHERE w.wait_ns >= 0.05 * w.recorded_ns AND w.wait_ns > w.sized_ns

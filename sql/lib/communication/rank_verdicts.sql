@@ -1,0 +1,25 @@
+-- Verdict of stragglers on each rank, for analyses that name ranks by another measure.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.rank_verdicts(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run      VARCHAR  Run name.
+--   rank     INTEGER  Rank of the process.
+--   verdict  VARCHAR  straggler, suspected, intermittent, none or unknown.
+--   is_late  BOOLEAN  Whether the rank is a straggler; NULL if unknown.
+WITH
+    _blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
+    _items AS MATERIALIZED (
+        SELECT i.* FROM lib.rank_items('_blocks', 1.0) AS i
+    ),
+    _judged AS MATERIALIZED (
+        SELECT j.* FROM lib.judged_blocks('_items') AS j
+    )
+SELECT r.run, r.rank, r.verdict, r.is_late
+FROM lib.late_ranks(runs, '_blocks', '_judged') AS r
