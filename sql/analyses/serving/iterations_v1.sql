@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   run                      VARCHAR          Run name.
 --   rank                     INTEGER          Rank of the process.
 --   iteration                BIGINT [1]       Number of the iteration on the rank, from 1.
---   detected_by              VARCHAR          annotation, or graph (a replay of the largest graph).
+--   detected_by              VARCHAR          annotation, frame (a Python frame or range of an engine) or graph (a period of graph replays).
 --   framework                VARCHAR          Engine; NULL if no annotation names it.
 --   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   request_count            BIGINT [count]   Number of requests; all numbers of requests and tokens are NULL if the annotation does not state them.

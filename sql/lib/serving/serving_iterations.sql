@@ -1,8 +1,8 @@
 -- Iterations of serving engines, with their start and end on the host thread that launches them.
 --
--- Each annotation of the engine is an iteration. For a rank without annotations, each replay of the rank's largest
--- graph is an iteration, with unknown phase and numbers. All replays of a graph have the same number of operations
--- unless some were lost, so replays with at least 90 % of the largest number are used.
+-- Each annotation of the engine is an iteration. For a rank without annotations, each call of a Python frame or range in
+-- which an engine runs one iteration (`iteration_frames`) is an iteration or, without any, each period of graph replays;
+-- phase and numbers are then unknown. If the replays have no period, the rank has no iterations.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -13,15 +13,15 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
     ranks
 ) AS TABLE
 -- Columns:
---   detected_by           VARCHAR          annotation or graph.
+--   detected_by           VARCHAR          annotation, frame or graph (a period of graph replays).
 --   run                   VARCHAR          Run name.
 --   rank                  INTEGER          Rank of the process.
 --   span                  INTEGER          Recording of the rank.
---   event_id              BIGINT           event_id of the outermost annotation, or of the call that replays the graph.
+--   event_id              BIGINT           event_id of the outermost annotation or frame, or of the first call that replays a graph.
 --   pid                   BIGINT           Process id of the host thread.
---   tid                   BIGINT           Thread id of that annotation or call.
---   name                  VARCHAR          Name of the annotation, or of the call that replays the graph.
---   framework             VARCHAR          Engine.
+--   tid                   BIGINT           Thread id of that event.
+--   name                  VARCHAR          Name of the annotation or frame, or of the call that replays a graph.
+--   framework             VARCHAR          Engine; NULL if unknown.
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
 --   request_count         BIGINT [count]   Number of requests.
 --   new_tokens            BIGINT [tokens]  Number of tokens processed.
@@ -37,21 +37,20 @@ WITH
     _annotated AS MATERIALIZED (
         FROM lib.annotated_iterations(runs, ranks)
     ),
-    _replays AS (
-        SELECT c.run, c.rank, c.span, c.event_id, c.pid, c.tid, c.name, c.ts, c.ts + c.dur AS end_ts, count(*) AS op_count
-        FROM runtime_calls AS c
-        JOIN gpu_ops AS g ON g.run = c.run AND g.rank = c.rank AND g.launch_id = c.event_id
-        WHERE contains(c.name, 'GraphLaunch') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
-        GROUP BY ALL
-    ),
-    _largest AS (
-        SELECT r.* EXCLUDE (op_count)
-        FROM _replays AS r
-        WHERE NOT EXISTS (FROM _annotated AS a WHERE a.run = r.run AND a.rank = r.rank)
-        QUALIFY r.op_count >= 0.9 * max(r.op_count) OVER (PARTITION BY r.run, r.rank)
+    _framed AS MATERIALIZED (
+        SELECT f.*
+        FROM lib._framed_iterations(runs, ranks) AS f
+        WHERE NOT EXISTS (FROM _annotated AS a WHERE a.run = f.run AND a.rank = f.rank)
     )
 SELECT 'annotation' AS detected_by, a.*
 FROM _annotated AS a
 UNION ALL BY NAME
-SELECT 'graph' AS detected_by, l.*
-FROM _largest AS l
+SELECT 'frame' AS detected_by, f.*
+FROM _framed AS f
+UNION ALL BY NAME
+SELECT 'graph' AS detected_by, p.*
+FROM lib._periodic_iterations(runs, ranks) AS p
+WHERE
+    p.event_id IS NOT NULL
+    AND NOT EXISTS (FROM _annotated AS a WHERE a.run = p.run AND a.rank = p.rank)
+    AND NOT EXISTS (FROM _framed AS f WHERE f.run = p.run AND f.rank = p.rank)
