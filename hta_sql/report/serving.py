@@ -65,7 +65,7 @@ def serving_of(first: FirstScreen, run: str) -> Serving | None:
     unnamed = (
         ""
         if main["phase"]
-        else " The trace names no phase: iterations are replays of the largest graph."
+        else " No annotation names the iterations and their phase: they are calls of the engine or periods of graph replays."
     )
     return Serving(
         printable(pace_sentence(main)),

@@ -64,6 +64,14 @@ WITH
     served AS (
         SELECT DISTINCT i.run, i.rank FROM lib.annotated_iterations(runs, ranks) AS i
     ),
+    -- Replays of a server whose iterations neither an annotation, a frame nor a period shows; a training job has steps.
+    unexplained_iterations AS (
+        SELECT c.run, c.rank, count(*) AS replay_count
+        FROM runtime_calls AS c
+        JOIN health AS h ON h.run = c.run AND h.rank = c.rank AND h.step_count = 0
+        WHERE contains(c.name, 'GraphLaunch') AND (c.run, c.rank) NOT IN (SELECT (i.run, i.rank) FROM lib.serving_iterations(runs, ranks) AS i)
+        GROUP BY c.run, c.rank
+    ),
     unexplained_replays AS (
         SELECT
             g.run, g.rank,
@@ -225,6 +233,9 @@ WITH
             lib.message('findings.graphs_without_capture', {'replayed_pct': g.replayed_pct})
         FROM unexplained_replays AS g
         WHERE g.replayed_pct >= uncaptured_above_pct
+        UNION ALL
+        SELECT g.run, g.rank, 'note', 'iterations_unknown', g.replay_count, lib.message('findings.iterations_unknown', {'replay_count': g.replay_count})
+        FROM unexplained_iterations AS g
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'start_up_transient', h.first_step_ns / h.median_step_ns,
             lib.message('findings.start_up_transient', {'step_ratio': h.first_step_ns / h.median_step_ns})

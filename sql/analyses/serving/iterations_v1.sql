@@ -1,7 +1,8 @@
 -- Iterations of a serving engine: requests and tokens, host and device time, and the gaps between iterations.
 --
--- Iterations are annotations of the engine (iteration_formats). On a rank without such annotations, iterations are
--- replays of the rank's largest graph; their phase and tokens are unknown. A device operation belongs to the iteration
+-- Iterations are annotations of the engine (iteration_formats). On a rank without such annotations, they are calls of
+-- Python frames or ranges of an engine (iteration_frames) or, without these, periods of graph replays; their phase and
+-- tokens are unknown. If the replays have no period, there are no rows. A device operation belongs to the iteration
 -- during which the iteration's thread launched it; a replay includes all its kernels. The device part usually ends
 -- after the host part: engines prepare the next iteration while the device runs this one.
 --
