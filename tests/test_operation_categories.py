@@ -34,6 +34,7 @@ OPERATORS = {
 KERNELS = {
     "gemm": [
         "nvjet_tst_128x64",
+        "bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x32x256_s5_et128x32_m128x32x32",
         "Cijk_Alik_Bljk_BBS",
         "volta_sgemm_128x64_nt",
         "void gemm<float>",
@@ -51,6 +52,10 @@ KERNELS = {
         "fmha_cutlassF_bf16_aligned",
         "attn_fwd",
         "sage_fwd",
+        "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_7",
+        "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7",
+        "FmhaBatchPrefillWithPagedKVCacheKernel",
+        "void flashinfer::BatchDecodeWithPagedKVCacheKernel<1>",
         "void cutlass::device_kernel<flash::FlashAttnFwdSm90>",
     ],
     "norm": ["void at::native::vectorized_layer_norm_kernel<float>", "_rms_norm_fwd_fused"],

@@ -143,6 +143,10 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     # The inputs have eight bits. The output type is number 15, which has two bytes.
     ("aten::_scaled_mm", [[2, 3], [3, 4], *[[]] * 6], [FP8, FP8, "float", "float", "", "", S, S],
      [""] * 6 + ["15", "True"], (FP8, 48, 18 + 16)),
+    ("aten::_scaled_mm_v2", [[2, 3], [3, 4], *[[]] * 10], [FP8, FP8, *[""] * 7, S, "", S],
+     [""] * 9 + ["15", "", "True"], (FP8, 48, 18 + 16)),
+    ("aten::_scaled_grouped_mm_v2", [[10, 3], [2, 3, 4], *[[]] * 6, [2], [], []], [FP8, FP8, *[""] * 6, "int", "", S],
+     [""] * 8 + ["[2, 7]", "", "15"], (FP8, 168, 21 + 24 + 28 * 2)),
     # The groups end at row 7 of a buffer of 10 rows. Usually, the trace does not record these ends.
     ("aten::_grouped_mm", [[10, 3], [2, 3, 4], [2]], [BF16, BF16, "int"], [""] * 5, NO_GROUPS),
     ("aten::_grouped_mm", [[3, 10], [10, 4], [2]], [BF16, BF16, "int"], [""] * 5, NO_GROUPS),
@@ -190,6 +194,12 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
      ["", "", "", "", "0.", "True"], UNKNOWN),
     ("aten::_efficient_attention_backward", [QKV[0]] * 4 + [[], QKV[0]], [HALF] * 4 + ["", HALF],
      [""] * 11 + ["0.", "", "", "2"], (HALF, 2 * 8 * 8256 * 320, 2 * 4 * 131072 + 4096)),
+    ("aten::_efficient_attention_forward", QKV, [HALF] * 3, [""] * 8 + ["0.", "1", "False", "", "", "16"],
+     (HALF, 2 * 8 * (128 * 16 - 120) * 128, 8 * 128 * 64 * 8 + 4096)),
+    ("aten::_efficient_attention_forward", QKV, [HALF] * 3, [""] * 8 + ["0.", "1", "False", "", "", "0"],
+     (HALF, 2 * 8 * 8256 * 128, 8 * 128 * 64 * 8 + 4096)),
+    ("aten::_cudnn_attention_backward", [[2, 4, 128, 64]] * 5, [HALF] * 5, [""] * 13 + ["0.", "True"],
+     (HALF, 2 * 8 * 8256 * 320, 2 * 4 * 131072 + 4096)),
     ("flash_attn::_flash_attn_forward", QKV, [HALF] * 3, ["", "", "", "0.", "1.", "True", "-1", "-1"],
      (HALF, 2 * 8 * 8256 * 128, 8 * 128 * 64 * 8 + 4096)),
     # All inputs are read, and the result is as large as the first input.

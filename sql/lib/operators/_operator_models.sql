@@ -24,6 +24,7 @@ WITH
             ('aten', 'addmm _addmm_activation baddbmm', 'gemm', 'mm', [1, 2, 0, -1, 3], false),
             ('aten', '_int_mm', 'gemm', 'int', [0, 1, -1, -1, -1], false),
             ('aten', '_scaled_mm', 'gemm', 'mm', [0, 1, 4, 6, -1], false),
+            ('aten', '_scaled_mm_v2', 'gemm', 'mm', [0, 1, 8, 9, -1], false),
             ('aten', 'linear', 'gemm', 'linear', [0, 1, 2, -1, -1], true),
             ('aten', 'matmul', 'gemm', 'matmul', [0, 1, -1, -1, -1], true),
             ('aten', 'mv', 'gemm', 'mv', [0, 1, -1, -1, -1], false),
@@ -32,6 +33,7 @@ WITH
             -- Positions: a, b, ends of the groups, output type.
             ('aten', '_grouped_mm', 'grouped', '', [0, 1, 2, 4], false),
             ('aten', '_scaled_grouped_mm', 'grouped', '', [0, 1, 4, 7], false),
+            ('aten', '_scaled_grouped_mm_v2', 'grouped', '', [0, 1, 8, 10], false),
             -- Positions: input, weight, stride, padding, dilation, bias, transposed (-2: yes), output padding of a
             -- transposed convolution, groups.
             ('aten', 'conv1d conv2d conv3d', 'conv', '', [0, 1, 3, 4, 5, 2, -1, -1, 6], true),
@@ -46,12 +48,14 @@ WITH
             -- Positions: gradient, input, weight, transposed, requested gradients.
             ('aten', 'convolution_backward', 'conv_backward', '', [0, 1, 2, 7, 10], false),
             ('aten', 'convolution_backward_overrideable', 'conv_backward', '', [0, 1, 2, 6, 9], false),
-            -- Positions: query (followed by key and value), causal, sequence lengths, left window, right window.
+            -- Positions: query (followed by key and value), causal, sequence lengths, left window, right window. The window of
+            -- the variant bshd_own counts the query's own key, too.
             ('aten', '_flash_attention_forward', 'attention', 'bshd', [0, 8, 3, 11, 12], false),
             ('aten', '_flash_attention_backward', 'attention_backward', 'bshd', [1, 11, 6, 15, 16], false),
-            ('aten', '_efficient_attention_forward', 'attention', 'bshd', [0, 9, 4, -1, -1], false),
-            ('aten', '_efficient_attention_backward', 'attention_backward', 'bshd', [1, 14, 6, -1, -1], false),
+            ('aten', '_efficient_attention_forward', 'attention', 'bshd_own', [0, 9, 4, 13, -1], false),
+            ('aten', '_efficient_attention_backward', 'attention_backward', 'bshd_own', [1, 14, 6, 18, -1], false),
             ('aten', '_cudnn_attention_forward', 'attention', 'bhsd', [0, 10, 4, -1, -1], false),
+            ('aten', '_cudnn_attention_backward', 'attention_backward', 'bhsd', [1, 14, 9, -1, -1], false),
             ('aten', 'scaled_dot_product_attention', 'attention', 'bhsd', [0, 5, -1, -1, -1], true),
             ('aten', '_scaled_dot_product_flash_attention', 'attention', 'bhsd', [0, 4, -1, -1, -1], true),
             ('aten', '_scaled_dot_product_flash_attention_for_cpu', 'attention', 'bhsd', [0, 4, -1, -1, -1], false),

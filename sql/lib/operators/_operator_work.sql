@@ -155,8 +155,8 @@ WITH
             s.call_id, s.a_type, s.model = 'attention_backward' AS is_backward,
             CASE WHEN len(s.a) = 4 AND len(s.dims[s.positions[1] + 2]) = 4 AND len(s.dims[s.positions[1] + 3]) = 4 THEN
                 CASE s.variant
-                    WHEN 'bshd' THEN {'batch': s.a[1], 'heads': s.a[3], 'q': s.a[2], 'kv': s.dims[s.positions[1] + 2][2]}
-                    ELSE {'batch': s.a[1], 'heads': s.a[2], 'q': s.a[3], 'kv': s.dims[s.positions[1] + 2][3]}
+                    WHEN 'bhsd' THEN {'batch': s.a[1], 'heads': s.a[2], 'q': s.a[3], 'kv': s.dims[s.positions[1] + 2][3]}
+                    ELSE {'batch': s.a[1], 'heads': s.a[3], 'q': s.a[2], 'kv': s.dims[s.positions[1] + 2][2]}
                 END
             END AS t,
             s.a[4] AS head_dim, s.dims[s.positions[1] + 3][4] AS value_dim,
@@ -167,7 +167,7 @@ WITH
             starts_with(s.name, 'aten::') AND coalesce(s.scalars[s.positions[2] + 1] <> '2', true) AS is_top_left,
             -- Packed sequences of varying length, with the lengths given in a tensor.
             s.positions[3] >= 0 AND coalesce(len(s.dims[s.positions[3] + 1]) > 0, false) AS is_packed,
-            CASE WHEN s.positions[4] >= 0 THEN TRY_CAST(s.scalars[s.positions[4] + 1] AS BIGINT) END AS left_window,
+            CASE WHEN s.positions[4] >= 0 THEN TRY_CAST(s.scalars[s.positions[4] + 1] AS BIGINT) - (s.variant = 'bshd_own')::BIGINT END AS left_window,
             CASE WHEN s.positions[5] >= 0 THEN TRY_CAST(s.scalars[s.positions[5] + 1] AS BIGINT) END AS right_window,
             s.a_count, s.a_size,
             s.byte_counts[s.positions[1] + 1] + s.byte_counts[s.positions[1] + 2] + s.byte_counts[s.positions[1] + 3] AS qkv_bytes
