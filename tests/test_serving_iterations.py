@@ -95,3 +95,26 @@ def test_an_engine_writes_no_names_into_a_trace_of_training(tmp_path: Path) -> N
         assert [len(store.run(name)) for name in ("iterations", "serving", "serving_kinds")] == [
             0
         ] * 3
+
+
+def test_an_engine_is_named_by_its_own_annotation(tmp_path: Path) -> None:
+    """SGLang writes names in vLLM's format around its own; it is SGLang all the same."""
+    own = "step[DECODE bs=2]"
+    made = trace([own])
+    around = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": -1, "dur": 60}
+    made["traceEvents"].append({**around, "name": "execute_context_0(0)_generation_2(2)"})
+    (tmp_path / "rank0.json").write_text(json.dumps(made), encoding="utf-8")
+    with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "job.store") as store:
+        (row,) = store.run("iterations").records()
+    assert (row["framework"], row["phase"], row["request_count"]) == ("SGLang", "decode", 2)
+
+
+def test_the_gap_is_to_the_end_of_all_earlier_iterations(tmp_path: Path) -> None:
+    """The first iteration ends on the device after the second one; the third starts later still."""
+    made = trace(["step[DECODE bs=1]", "step[DECODE bs=2]", "step[DECODE bs=3]"])
+    kernels = [event for event in made["traceEvents"] if event["cat"] == "kernel"]
+    kernels[0]["dur"] = 195  # from 10 to 205 us; the second from 110 to 140, the third from 210
+    (tmp_path / "rank0.json").write_text(json.dumps(made), encoding="utf-8")
+    with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "job.store") as store:
+        rows = store.run("iterations").records()
+    assert [row["gap_before_ns"] for row in rows] == [None, -95_000, 5_000]

@@ -43,7 +43,7 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   unrecorded_ns            BIGINT [ns]      Time during which the device ran work that is not in the trace, between device_ts and the end of the last device operation.
 --   busy_ns                  BIGINT [ns]      Part of device_ns during which at least one operation of the iteration runs.
 --   busy_pct                 DOUBLE [%]       busy_ns as a share of device_ns.
---   gap_before_ns            BIGINT [ns]      Time from the end of the previous iteration on the device to device_ts, without unrecorded time; negative if the iterations overlap.
+--   gap_before_ns            BIGINT [ns]      Time from the end of all earlier iterations on the device to device_ts, without unrecorded time; negative if the iterations overlap.
 --   iteration_ns             BIGINT [ns]      device_ns plus gap_before_ns if it is positive; for a decode, this is the time per output token.
 --   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / iteration_ns.
 --   execution                VARCHAR          graph (at least nine of ten operations are in replays), piecewise (some) or eager (none).

@@ -39,7 +39,7 @@ WITH
         WHERE NOT a.on_gpu AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     _formatted AS MATERIALIZED (
-        SELECT n.name, f.format, f.framework, f.priority
+        SELECT n.name, f.format, f.framework, f.priority, f.is_shared
         FROM _names AS n
         JOIN iteration_formats AS f ON starts_with(n.name, f.prefix) AND regexp_matches(n.name, f.pattern)
     ),
@@ -75,7 +75,7 @@ WITH
     -- If a name states only one group of requests, the mode identifies the group.
     _worded AS (
         SELECT
-            f.name, f.framework, f.priority, r.mode, r.padded, r.requests,
+            f.name, f.framework, f.priority, f.is_shared, r.mode, r.padded, r.requests,
             coalesce(r.context_requests, CASE WHEN r.mode IN ('EXTEND', 'SPLIT_PREFILL', 'prefill', 'DRAFT_EXTEND', 'DRAFT_EXTEND_V2') THEN r.requests WHEN r.mode IN ('DECODE', 'TARGET_VERIFY', 'decode', 'IDLE') THEN 0 END) AS context_requests,
             coalesce(r.generation_requests, CASE WHEN r.mode IN ('DECODE', 'TARGET_VERIFY', 'decode') THEN r.requests WHEN r.mode IN ('EXTEND', 'SPLIT_PREFILL', 'prefill', 'DRAFT_EXTEND', 'DRAFT_EXTEND_V2', 'IDLE') THEN 0 END) AS generation_requests,
             coalesce(r.context_tokens, CASE WHEN r.mode IN ('DECODE', 'decode', 'IDLE') THEN 0 END) AS context_tokens,
@@ -105,7 +105,8 @@ WITH
             max(g.end_ts) AS end_ts,
             arg_min(g.event_id, (g.ts, -g.end_ts, g.event_id)) AS event_id,
             arg_min(g.name, (g.ts, -g.end_ts, g.event_id)) AS name,
-            arg_min(g.framework, (g.priority, g.ts, g.event_id)) AS framework,
+            -- An engine may write names in the format of another one beside its own.
+            arg_min(g.framework, (g.is_shared, g.priority, g.ts, g.event_id)) AS framework,
             arg_min(g.mode, (g.priority, g.ts, g.event_id)) AS mode,
             arg_min(g.padded, (g.priority, g.ts, g.event_id)) AS padded_request_count,
             arg_min(g.requests, (g.priority, g.ts, g.event_id)) AS requests,

@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   unrecorded_ns            BIGINT [ns]      Part of the time from device_ts to the end of the last device operation in which the device ran work that is not in the trace.
 --   busy_ns                  BIGINT [ns]      Part of device_ns during which at least one operation of the iteration runs.
 --   busy_pct                 DOUBLE [%]       busy_ns as a share of device_ns.
---   gap_before_ns            BIGINT [ns]      Time from the end of the previous iteration on the device to device_ts, without unrecorded time; negative if the iterations overlap.
+--   gap_before_ns            BIGINT [ns]      Time from the end of all earlier iterations on the device to device_ts, without unrecorded time; negative if the iterations overlap.
 --   iteration_ns             BIGINT [ns]      device_ns plus gap_before_ns if it is positive; for a decode, this is the time per output token.
 --   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / iteration_ns.
 --   execution                VARCHAR          graph (at least nine of ten operations are in replays), piecewise (some) or eager (none).
@@ -63,7 +63,10 @@ WITH
         SELECT
             f.*, p.* EXCLUDE (run, rank, iteration_id),
             row_number() OVER (PARTITION BY f.run, f.rank ORDER BY f.ts, f.event_id) AS iteration,
-            lag(p.device_end) OVER (PARTITION BY f.run, f.rank ORDER BY p.device_ts NULLS LAST, f.event_id) AS previous_end
+            -- Iterations may overlap, and the one before need not end last.
+            max(p.device_end) OVER (
+                PARTITION BY f.run, f.rank ORDER BY p.device_ts NULLS LAST, f.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS previous_end
         FROM query_table(iterations) AS f
         LEFT JOIN _parts AS p ON p.run = f.run AND p.rank = f.rank AND p.iteration_id = f.event_id
     ),
