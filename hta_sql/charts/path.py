@@ -14,6 +14,7 @@ _PARTS = {
     "gpu_communication_bound": ("communication", CLASS_COLORS["communication"]),
     "gpu_kernel_kernel_overhead": ("gaps between kernels", CLASS_COLORS["computation+memory"]),
     "gpu_kernel_launch_overhead": ("launch delays", HOST_COLORS["runtime call"]),
+    "unrecorded": ("unrecorded work", "#C9B7E0"),
     "cpu_bound": ("host", HOST_COLORS["operator"]),
     "data_loading": ("data loading", DATA_LOADING_COLOR),
 }

@@ -12,6 +12,9 @@
 -- - sync_dependency (weight 0): from a device operation to the call that waits for it, or to the first operation of a
 --   stream after a wait for it. The last part of a waiting call has no weight.
 --
+-- A delay during at least half of which the device ran work that is not in the trace (`unrecorded_time`) is bound by
+-- that work: unrecorded.
+--
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.edges_between(
@@ -36,7 +39,7 @@ CREATE OR REPLACE MACRO lib.edges_between(
 --   begin_event_id  BIGINT       event_id of the first node.
 --   end_event_id    BIGINT       event_id of the second node.
 --   event_id        BIGINT       event_id of the event that the duration belongs to; NULL for launch delays and dependencies.
---   bound_by        VARCHAR      Resource that limits the edge: cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
+--   bound_by        VARCHAR      Resource that limits the edge: cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead, gpu_kernel_launch_overhead or unrecorded; NULL for dependencies.
 WITH
     _device_ops AS MATERIALIZED (
         SELECT o.* FROM lib._path_device_ops(path_nodes) AS o
@@ -54,6 +57,15 @@ WITH
         SELECT s.run, s.rank, s.begin_node_id, s.end_node_id, 'sync_dependency', 0, s.begin_event_id, s.end_event_id, NULL, NULL
         FROM _sync_edges AS s
     ),
+    _unrecorded AS (
+        SELECT a.run, a.rank, a.begin_node_id, a.end_node_id
+        FROM _edges AS a
+        JOIN query_table(path_nodes) AS n ON n.run = a.run AND n.rank = a.rank AND n.node_id = a.end_node_id
+        JOIN unrecorded_time AS u ON u.run = a.run AND u.rank = a.rank AND u.ts < n.ts AND u.ts + u.dur > n.ts - a.weight
+        WHERE u.kind <> 'undecided' AND a.edge_type IN ('kernel_launch_delay', 'kernel_kernel_delay')
+        GROUP BY a.run, a.rank, a.begin_node_id, a.end_node_id, a.weight
+        HAVING 2 * sum(least(n.ts, u.ts + u.dur) - greatest(n.ts - a.weight, u.ts)) >= a.weight
+    ),
     _data_loads AS (
         SELECT n.run, n.rank, n.event_id
         FROM query_table(path_nodes) AS n
@@ -70,6 +82,7 @@ SELECT
     a.end_event_id,
     a.event_id,
     CASE
+        WHEN u.end_node_id IS NOT NULL THEN 'unrecorded'
         WHEN a.edge_type = 'kernel_launch_delay' THEN 'gpu_kernel_launch_overhead'
         WHEN a.edge_type = 'kernel_kernel_delay' THEN 'gpu_kernel_kernel_overhead'
         WHEN a.event_id IS NULL THEN NULL
@@ -79,4 +92,7 @@ SELECT
         ELSE 'cpu_bound'
     END AS bound_by
 FROM _edges AS a
+LEFT JOIN _unrecorded AS u
+    ON u.run = a.run AND u.rank = a.rank AND u.begin_node_id = a.begin_node_id AND u.end_node_id = a.end_node_id
+    AND a.edge_type IN ('kernel_launch_delay', 'kernel_kernel_delay')
 LEFT JOIN _data_loads AS d ON d.run = a.run AND d.rank = a.rank AND d.event_id = a.event_id

@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
 --   begin_event_id  BIGINT       event_id of the first node.
 --   end_event_id    BIGINT       event_id of the second node.
 --   event_id        BIGINT       event_id of the event that the duration belongs to; NULL for launch delays and dependencies.
---   bound_by        VARCHAR      Resource that limits the edge: cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
+--   bound_by        VARCHAR      Resource that limits the edge: cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead, gpu_kernel_launch_overhead or unrecorded; NULL for dependencies.
 WITH
     _nodes AS MATERIALIZED (
         SELECT n.*
