@@ -10,16 +10,16 @@ from hta_sql.report.tiles import idle_figure, mfu_figure
 @pytest.mark.parametrize(
     ("covered", "expected"),
     [
-        (89.0, ("MFU, work known for 89 % of kernel time", "≥ 40 %")),
-        (90.0, ("MFU, work known for 90 % of kernel time", "40 %")),
-        (None, ("MFU", "40 %")),
+        (89.0, ("MFU of 989 TFLOP/s, work known for 89 % of kernel time", "≥ 40 %")),
+        (90.0, ("MFU of 989 TFLOP/s, work known for 90 % of kernel time", "40 %")),
+        (None, ("MFU of 989 TFLOP/s", "40 %")),
     ],
 )
 def test_mfu_of_little_covered_time_is_a_lower_bound(
     covered: float | None, expected: tuple[str, str]
 ) -> None:
     """Below 90 % coverage, MFU is shown as a lower bound."""
-    assert mfu_figure(40.0, covered) == expected
+    assert mfu_figure(40.0, 989.4, covered) == expected
 
 
 def test_idle_time_has_one_tile() -> None:

@@ -103,7 +103,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
     if kpi["compute_pct"] is not None:
         yield "computing", _percent(kpi["compute_pct"])
     if kpi["mfu_pct"] is not None:
-        yield mfu_figure(kpi["mfu_pct"], kpi["mfu_covered_pct"])
+        yield mfu_figure(kpi["mfu_pct"], kpi["mfu_peak_tflops"], kpi["mfu_covered_pct"])
     if kpi["wait_pct"]:
         whom = f", mostly for rank {late['rank']}" if late else ""
         yield f"waiting for other ranks{whom}", duration_text(_mean_wait(rows))
@@ -130,8 +130,11 @@ def idle_figure(idle_pct: float, launch_bound_pct: float | None) -> tuple[str, s
     return f"idle{part}", _percent(idle_pct)
 
 
-def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:
+def mfu_figure(
+    mfu_pct: float, peak_tflops: float | None, covered_pct: float | None
+) -> tuple[str, str]:
     """Return (label, value) of MFU: a lower bound if the FLOPs of many kernels are unknown."""
+    peak = f" of {peak_tflops:,.0f} TFLOP/s" if peak_tflops else ""
     part = (
         f", work known for {_percent(covered_pct)} of kernel time"
         if covered_pct is not None
@@ -139,7 +142,7 @@ def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:
     )
     # Counting the FLOPs of the other kernels could only raise the figure.
     least = "≥ " if is_lower_bound(covered_pct) else ""
-    return f"MFU{part}", least + _percent(mfu_pct)
+    return f"MFU{peak}{part}", least + _percent(mfu_pct)
 
 
 def _percent(value: float) -> str:

@@ -53,9 +53,10 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
     stack = Stack(
         title="Where a step goes",
         notes=(
-            "Mean of the host's steps of each rank. Transfers, waits for other ranks and copies count only if not",
-            "overlapped by computation. Transfer or wait: not matched with other ranks, so it is unknown which. Idle: before the first GPU operation, between operations, after the last. Unrecorded:",
-            "the GPU ran work that is not in the trace; this time is neither idle nor compute.",
+            "Mean of the host's steps of each rank. Transfers, waits for other ranks and copies count only if not overlapped by",
+            "computation. Transfer or wait: not matched with other ranks, so it is unknown which. Idle: before the first GPU",
+            "operation, between operations, after the last. Unrecorded: the GPU ran work that is not in the trace; this time is",
+            "neither idle nor compute.",
         ),
         legend="Part",
         whole="the step",

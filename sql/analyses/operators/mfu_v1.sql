@@ -1,13 +1,14 @@
 -- Model FLOPs utilization: share of each step that its matrix products would take at the peak rate of the device.
 --
 -- GEMMs, convolutions and attention count, in the forward and the backward pass, each at the peak rate of its data
--- type (device_peaks). Recomputation in the backward pass counts too; other tools count recomputation only as hardware
+-- type (device_peaks): peak_tflops is the mean that results, so products in FP32 are measured against the FP32 peak, which
+-- leaves tensor cores out. Recomputation in the backward pass counts too; other tools count recomputation only as hardware
 -- FLOPs. Kernels of all other known operators count as covered, with zero FLOPs. Kernels of compiler templates, graphs
 -- and other libraries are not covered. mfu_pct is a lower bound, because it counts only covered kernels, whose share
 -- of computation kernel time is covered_pct.
 --
 -- Title: Model FLOPs utilization (MFU)
--- Shown: rank, step, mfu_pct, covered_pct, achieved_tflops, step_ns, flops, reason
+-- Shown: rank, step, mfu_pct, peak_tflops, covered_pct, achieved_tflops, step_ns, flops, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze OperatorMFU; PaLM, appendix B
@@ -38,6 +39,7 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   matrix_ns        BIGINT [ns]       Part of computation_ns in matrix products with known FLOPs.
 --   flops            BIGINT [1]        Floating-point operations of these products; NULL: unknown.
 --   achieved_tflops  DOUBLE [TFLOP/s]  flops / recorded_ns.
+--   peak_tflops      DOUBLE [TFLOP/s]  Peak rate of these products: flops / peak_ns, the mean over their data types; NULL: unknown.
 --   peak_ns          DOUBLE [ns]       Time that these products would take at the peak rate; NULL: unknown.
 --   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: efficiency of these kernels while they run.
 --   mfu_pct          DOUBLE [%]        peak_ns as a share of recorded_ns.
@@ -102,6 +104,7 @@ SELECT
     t.matrix_ns,
     t.flops,
     t.flops / nullif(t.recorded_ns, 0) / 1000 AS achieved_tflops,
+    t.flops / nullif(t.full_peak_ps, 0) AS peak_tflops,
     t.full_peak_ps / 1000 AS peak_ns,
     t.full_peak_ps / nullif(t.matrix_ns, 0) / 10 AS matrix_peak_pct,
     t.full_peak_ps / nullif(t.recorded_ns, 0) / 10 AS mfu_pct,

@@ -39,6 +39,7 @@ CREATE OR REPLACE MACRO kpis_v1(
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct before the host has launched the next operation; NULL if no launch is in the trace.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct before an operation whose launch is not in the trace.
 --   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, mean over the steps of all ranks; NULL if shapes or peaks are unknown.
+--   mfu_peak_tflops            DOUBLE [TFLOP/s]  Peak rate that mfu_pct is relative to, the mean over the data types of the products; NULL: unknown.
 --   mfu_covered_pct            DOUBLE [%]      Share of computation kernel time that mfu_pct covers.
 --   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, or allocated total if higher; NULL without memory events.
 --   peak_memory_pct            DOUBLE [%]      Highest share of a device's memory in use; NULL if no trace records the capacity.

@@ -31,6 +31,7 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct before the host has launched the next operation; NULL if no launch is in the trace.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct before an operation whose launch is not in the trace.
 --   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, mean over the steps of all ranks; NULL if shapes or peaks are unknown.
+--   mfu_peak_tflops            DOUBLE [TFLOP/s]  Peak rate that mfu_pct is relative to, the mean over the data types of the products; NULL: unknown.
 --   mfu_covered_pct            DOUBLE [%]      Share of computation kernel time that mfu_pct covers.
 --   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, or allocated total if higher; NULL without memory events.
 --   peak_memory_pct            DOUBLE [%]      Highest share of a device's memory in use; NULL if no trace records the capacity.
@@ -69,7 +70,7 @@ WITH
     ),
     _multiplied AS (
         SELECT
-            m.run, sum(m.computation_ns) AS computed, sum(m.covered_ns) AS covered,
+            m.run, sum(m.flops) / nullif(sum(m.peak_ps), 0) AS peak_tflops, sum(m.computation_ns) AS computed, sum(m.covered_ns) AS covered,
             CASE
                 WHEN sum(m.peakless_count) > 0 THEN NULL
                 WHEN count(m.flops) = 0 AND sum(m.covered_ns) = sum(m.computation_ns) THEN 0
@@ -115,6 +116,7 @@ SELECT
     CASE WHEN s.idled = 0 OR w.not_told < s.idled THEN 100 * (coalesce(w.not_launched, 0) / nullif(s.on_device, 0)) END AS launch_bound_pct,
     100 * (coalesce(w.not_told, 0) / nullif(s.on_device, 0)) AS launch_unknown_pct,
     100 * (x.at_peak / nullif(s.on_device, 0)) AS mfu_pct,
+    CASE WHEN x.at_peak IS NOT NULL THEN x.peak_tflops END AS mfu_peak_tflops,
     100 * (x.covered / nullif(x.computed, 0)) AS mfu_covered_pct,
     h.peak AS peak_memory_bytes,
     h.share AS peak_memory_pct
