@@ -7,7 +7,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_bars
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import IDLE_COLOR, NORMAL_COLOR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, IDLE_COLOR, NORMAL_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
@@ -27,6 +27,16 @@ PHASES = {
     "unknown": NORMAL_COLOR,
 }
 """Phase of an iteration ─▶ color."""
+
+LAYER_PARTS = {
+    "attention_ns": ("attention", "#0072B2"),
+    "gemm_ns": ("products", "#56B4E9"),
+    "moe_ns": ("experts", "#009E73"),
+    "communication_ns": ("communication", CLASS_COLORS["communication"]),
+    "norm_ns": ("normalization", "#CC79A7"),
+    "other_ns": ("other", "#DDE2E6"),
+}
+"""Column of ``iteration_layers`` ─▶ label and color, in stacking order."""
 
 _PANELS = (
     ("device", "Device time"),
@@ -88,3 +98,32 @@ def serving_kinds(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     named = wide.assign(lane=lane_names(wide, "category"), place=range(len(wide)))
     return stacked_bars(named, stack, percent=False)
+
+
+@figure
+def iteration_layers(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """Draw a bar per layer of the model, by kind of work: the mean iteration of the first rank.
+
+    Of several phases and numbers of layers, the one with the most time is drawn.
+    """
+    first = table[(table["run"] == table["run"].iloc[0]) & (table["rank"] == table["rank"].iloc[0])]
+    phases = first["phase"].astype(object).fillna("unknown")
+    key = pd.Series([*zip(phases, first["layer_count"], strict=True)], index=first.index)
+    most = first.groupby(key)["busy_ns"].sum().idxmax()
+    rows = first[key == most]
+    names = {column: name for column, (name, _) in LAYER_PARTS.items()}
+    parts = rows[list(names)].div(rows["iteration_count"], axis=0).rename(columns=names)
+    numbers = rows["layer"].astype(float).fillna(0).astype(int)
+    lanes = rows["part"].where(rows["part"] != "layer", numbers.astype(str))
+    stack = Stack(
+        title="Time of each layer of the model",
+        notes=(
+            f"Mean iteration of rank {rows['rank'].iloc[0]}, phase {most[0]}. Before and after: outside of the layers.",
+        ),
+        legend="Work",
+        whole="the layer",
+        lane="Layer",
+        palette=dict(LAYER_PARTS.values()),
+    )
+    wide = parts.assign(run=rows["run"], lane=lanes, place=range(len(rows)))
+    return stacked_bars(wide, stack, percent=False if percent is None else percent)

@@ -18,7 +18,7 @@ from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.terminal import wrapped
 from hta_sql.cli.verifying import verify_option
-from hta_sql.results.serving_phases import roof_sentence, token_rates
+from hta_sql.results.serving_phases import roof_sentence, token_rates, work_shares
 from hta_sql.text import counted, printable, rank_spans, time_text
 
 if TYPE_CHECKING:
@@ -142,8 +142,9 @@ def _line(row: Row, kinds: list[Row]) -> str:
     said.append(f"{row['graph_pct']:.0f} % of iterations replay graphs")
     if row["unrecorded_ns"]:
         said.append(f"{time_text(row['unrecorded_ns'])} unrecorded and excluded")
-    most = ", ".join(f"{kind['category']} {kind['total_pct']:.0f} %" for kind in kinds[:KINDS])
-    return printable(f"{'; '.join(said)}. Most: {most}.")
+    shares = work_shares(row, kinds[:KINDS])
+    most = ", ".join(f"{name} {share:.0f} %" for name, share in shares.items())
+    return printable(f"{'; '.join(said)}. Most of the time: {most}.")
 
 
 def _uncaptured_line(row: Row, store: str) -> str:

@@ -50,6 +50,15 @@ def work_sentence(row: Row) -> str:
     return f"; {', '.join(said)}" if said else ""
 
 
+def work_shares(row: Row, kinds: Sequence[Row]) -> dict[str, float]:
+    """Return the share of the iteration time of a phase by kind of work [%], in the order of kinds.
+
+    Concurrent operations both count. Iteration time includes the gaps between iterations.
+    """
+    whole = (row["device_ns"] or 0) + (row["gap_ns"] or 0)
+    return {kind["category"]: 100 * kind["total_ns"] / whole for kind in kinds} if whole else {}
+
+
 def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
     """Return a sentence about the largest share of iteration time: idle time or a kind of work.
 
@@ -60,7 +69,7 @@ def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
     whole = (row["device_ns"] or 0) + (row["gap_ns"] or 0)
     if not whole:
         return ""
-    shares = {kind["category"]: 100 * kind["total_ns"] / whole for kind in kinds}
+    shares = work_shares(row, kinds)
     shares["between"] = 100 * (row["gap_ns"] or 0) / whole
     shares["inside"] = 100 * (row["device_ns"] - row["busy_ns"]) / whole
     first, *rest = sorted(shares, key=lambda name: (-shares[name], name))
