@@ -29,11 +29,11 @@ PHASES = {
 """Phase of an iteration ─▶ color."""
 
 LAYER_PARTS = {
-    "attention_ns": ("attention", "#0072B2"),
-    "gemm_ns": ("products", "#56B4E9"),
+    "attention_ns": ("attention", "#AA4499"),
+    "gemm_ns": ("products", CLASS_COLORS["computation"]),
     "moe_ns": ("experts", "#009E73"),
     "communication_ns": ("communication", CLASS_COLORS["communication"]),
-    "norm_ns": ("normalization", "#CC79A7"),
+    "norm_ns": ("normalization", "#66A61E"),
     "other_ns": ("other", "#DDE2E6"),
 }
 """Column of ``iteration_layers`` ─▶ label and color, in stacking order."""

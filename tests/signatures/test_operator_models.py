@@ -57,6 +57,7 @@ OTHER_NAMES = {
     "causal": ("is_causal", "causal", "custom_mask_type"),
     "lengths": ("cum_seq_q", "cu_seqlens_q"),
     "indices": ("indices", "index"),
+    "window_size_left": ("window_size_left", "window_size"),
 }
 
 NUMBERS = {"aten::fill_": 1, "aten::masked_fill": 2, "aten::masked_fill_": 2}
