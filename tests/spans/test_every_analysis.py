@@ -32,7 +32,7 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(("collectives", "collective_waits"), ("collective_id",)),
     "call_stack": ("tree_id",),
-    "cluster_overview": ("step_z", "is_slow_step", "step_count"),
+    "cluster_overview": ("step_z", "is_slow_step", "straggler_verdict", "step_count"),
     "critical_path_nodes": ("node_id",),
     "gpu_timeline": ("start_ns", "end_ns"),
     "memory_curve": ("is_peak",),
