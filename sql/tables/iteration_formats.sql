@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW iteration_formats AS
 --   format     VARCHAR      Name of the format; several prefixes may share it.
 --   framework  VARCHAR      Engine that writes the annotation.
 --   priority   INTEGER [1]  If iterations are nested, the annotation with the lowest priority value among those that contain a number is used.
---   is_shared  BOOLEAN      Whether other engines write names of this format, too, beside their own.
+--   is_shared  BOOLEAN      Whether other engines also write names of this format, in addition to their own.
 --   prefix     VARCHAR      Prefix of the annotation name.
 --   pattern    VARCHAR      Regular expression that the annotation name matches.
 --   source     VARCHAR      Source code in which the engine writes the annotation.

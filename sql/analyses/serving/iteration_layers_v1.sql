@@ -11,7 +11,7 @@
 -- Shown: rank, phase, part, layer, kind, mean_ns, attention_ns, gemm_ns, moe_ns, communication_ns, norm_ns, other_ns, op_count
 -- Status: experimental
 -- Since: 0.1
--- Reference: none; asked for by users of serving engines
+-- Reference: none; a frequent question of users of serving engines
 -- Needs: annotations of a serving engine, its Python frames, or graph replays
 -- Scope: runs, ranks; an iteration of a server is no profiler step
 CREATE OR REPLACE MACRO iteration_layers_v1(

@@ -1,7 +1,7 @@
 -- Iterations of serving engines from Python frames or ranges that run one iteration each.
 --
--- Patterns of their names are in the table iteration_frames. Of nested calls, the outermost is the iteration. A call
--- without device operations is none.
+-- Patterns of their names are in the table iteration_frames. Of nested calls, the outermost is the iteration. Calls
+-- without device operations are excluded.
 --
 -- Status: experimental
 -- Since: 0.1

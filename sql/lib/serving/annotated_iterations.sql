@@ -105,7 +105,7 @@ WITH
             max(g.end_ts) AS end_ts,
             arg_min(g.event_id, (g.ts, -g.end_ts, g.event_id)) AS event_id,
             arg_min(g.name, (g.ts, -g.end_ts, g.event_id)) AS name,
-            -- An engine may write names in the format of another one beside its own.
+            -- An engine may write names in the format of another one in addition to its own.
             arg_min(g.framework, (g.is_shared, g.priority, g.ts, g.event_id)) AS framework,
             arg_min(g.mode, (g.priority, g.ts, g.event_id)) AS mode,
             arg_min(g.padded, (g.priority, g.ts, g.event_id)) AS padded_request_count,
