@@ -257,7 +257,7 @@ def test_memory_in_use_is_what_a_recomputation_says(
 def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> None:
     """The top costs are the parts of step_accounting, with idle time divided by cause."""
     seed, store = job
-    parts = ("exposed_transfer", "exposed_wait", "exposed_memory")
+    parts = ("exposed_transfer", "exposed_unmatched", "exposed_wait", "exposed_memory")
     for scope in scopes(seed):
         steps = found_rows(store, "step_accounting", {}, scope)
         active = {

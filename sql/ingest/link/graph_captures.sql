@@ -123,7 +123,7 @@ WITH
     ),
     formats AS (
         SELECT f.format, f.prefix, f.pattern
-        FROM read_csv($formats, header = true, auto_detect = false, delim = ',', quote = '"', escape = '"', columns = {'format': 'VARCHAR', 'framework': 'VARCHAR', 'priority': 'INTEGER', 'prefix': 'VARCHAR', 'pattern': 'VARCHAR', 'source': 'VARCHAR'}) AS f
+        FROM read_csv($formats, header = true, auto_detect = false, delim = ',', quote = '"', escape = '"', columns = {'format': 'VARCHAR', 'framework': 'VARCHAR', 'priority': 'INTEGER', 'is_shared': 'BOOLEAN', 'prefix': 'VARCHAR', 'pattern': 'VARCHAR', 'source': 'VARCHAR'}) AS f
     ),
     fields AS (
         SELECT f.format, f.field, f.pattern
