@@ -158,6 +158,8 @@ def _side(
 ) -> dict[str, Any]:
     """Return the content for a run: a bar for its mean step, sentences, and a bar per rank."""
     whole = _mean(rows)
+    unmatched = whole["exposed_unmatched_ns"]
+    is_unmatched = whole["step_ns"] and unmatched / whole["step_ns"] >= 1 / 1000
     ranks, rank_count = _ranks(rows, judged) if runs == 1 else ([], 0)
     return {
         "run": rows[0]["run"],
@@ -165,7 +167,7 @@ def _side(
         "bar": _bar(whole, longest, LETTERS // min(runs, 2)),
         "key": _key(whole),
         "is_partial": any(whole[name] for name in UNRECORDED),
-        "unmatched_ns": whole["exposed_unmatched_ns"] or None,
+        "unmatched_ns": unmatched if is_unmatched else None,
         "ranks": ranks,
         "rank_count": rank_count,
         **_verdict(judged, sections),

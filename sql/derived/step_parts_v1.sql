@@ -10,7 +10,7 @@
 -- between consecutive bounds. A part is the difference of running sums at the bounds of a step. Steps may therefore
 -- overlap, as they do if the profiler opens the next step before it closes the current one. A collective counts as
 -- two pieces: waiting for the last rank, then the transfer. If the collective is unmatched, or its end times disagree
--- between ranks, it is one piece of its own kind. Concurrent activity counts once, as the first of computation,
+-- between ranks, it is one piece, and counts as unmatched. Concurrent activity counts once, as the first of computation,
 -- transfer, unmatched communication, wait and copies. Time without recorded activity that is in `unrecorded_time` counts as unrecorded.
 --
 -- Status: stable

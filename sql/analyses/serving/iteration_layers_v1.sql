@@ -44,7 +44,7 @@ WITH
     ),
     ops AS MATERIALIZED (
         SELECT
-            o.run, o.rank, o.iteration_id, g.name,
+            o.run, o.rank, o.iteration_id, c.name,
             CASE
                 WHEN c.category IN ('attention', 'kv_cache') THEN 'attention'
                 WHEN c.category = 'gemm' THEN 'gemm'
@@ -52,11 +52,10 @@ WITH
                 WHEN c.category IN ('communication', 'norm') THEN c.category
                 ELSE 'other'
             END AS work,
-            c.category = 'attention' AND g.class = 'computation' AS is_attention,
+            c.category = 'attention' AND c.class = 'computation' AS is_attention,
             row_number() OVER in_order AS position,
             greatest(0, o.ts + o.dur - greatest(o.ts, coalesce(max(o.ts + o.dur) OVER earlier, o.ts))) AS busy_ns
         FROM lib.iteration_ops('found', runs, ranks) AS o
-        JOIN gpu_ops AS g ON g.run = o.run AND g.rank = o.rank AND g.event_id = o.event_id
         JOIN lib.categorized_gpu_ops(runs, ranks, NULL, true) AS c ON c.run = o.run AND c.rank = o.rank AND c.event_id = o.event_id
         WINDOW
             in_order AS (PARTITION BY o.run, o.rank, o.iteration_id ORDER BY o.ts, o.ts + o.dur, o.event_id),

@@ -2,7 +2,7 @@
 --
 -- profiling_name is `backend:operation`; for sends and receives, the ranks in the group follow: `nccl:send 0->1`,
 -- `nccl:recv 1<-0`. Gloo and custom backends do not report states: an operation is retired when it
--- ends, also if it failed. NCCL retires failed operations as well, but only those that finished are completed.
+-- ends, even if it failed. NCCL also retires failed operations, but it marks only finished ones as completed.
 SELECT
     j.run,
     j.rank,

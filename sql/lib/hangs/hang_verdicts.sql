@@ -1,8 +1,8 @@
 -- Verdict on each stuck process group and each stuck pair of sender and receiver, from Flight Recorder dumps.
 --
 -- A rank blocks its group if it never entered the stuck operation, entered a different one, or did not start it. If
--- every blocking rank only waits in a different stuck group, the group follows from that one. The rules are those that
--- the analysis hang states.
+-- every blocking rank only waits in a different stuck group, the hang of the group follows from the hang of that one. The
+-- header of the analysis hang states the rules.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO lib.hang_verdicts(
 --   missing_last_id    BIGINT       Number of the last collective of the missing rank that is furthest behind.
 --   written_ns         BIGINT [ns]  Unix time when the first dump of a rank of the group was written; NULL if unknown.
 --   pause_ns           BIGINT [ns]  Longest time between two operations of a rank of the run.
---   mismatch_id        BIGINT       Number of the group's first collective that ranks entered differently; NULL if there is none.
+--   mismatch_id        BIGINT       Number of the group's first collective at which ranks entered different operations; NULL if there is none.
 --   mismatch_rank      INTEGER      First rank that differs there.
 --   mismatch_value     VARCHAR      What that rank entered.
 --   usual_value        VARCHAR      What most ranks entered.

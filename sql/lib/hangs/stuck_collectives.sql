@@ -158,21 +158,15 @@ WITH
         LEFT JOIN _entered AS e ON e.run = s.run AND e.group_key = s.group_key AND e.rank = m.rank
         LEFT JOIN _mismatched AS x ON x.run = s.run AND x.group_key = s.group_key AND x.seq = s.collective_seq_id AND x.rank = m.rank
     ),
-    -- If the job is healthy, the dump of the first rank is older than that of the second.
+    -- If the job is healthy, the dump of the first rank is older than that of the second. The operation had ended on the
+    -- second when its recorder noticed it, or else when it timed out. The next operation of that rank says nothing,
+    -- because an operation may run while its rank enters others.
     _older AS MATERIALIZED (
-        SELECT b.run, b.group_key, b.collective_seq_id, b.rank AS rank, o.rank AS than_rank, o.record_id
+        SELECT b.run, b.group_key, b.collective_seq_id, b.rank AS rank, o.rank AS than_rank, e.end_ns
         FROM _roles AS b
         JOIN _roles AS o ON o.run = b.run AND o.group_key = b.group_key AND o.role = 'ended'
         JOIN _entries AS e ON e.run = o.run AND e.rank = o.rank AND e.record_id = o.record_id AND e.needs_all
         WHERE b.role = 'missing'
-    ),
-    -- The operation had ended when the recorder noticed it, or else when it timed out. The next operation of its rank
-    -- says nothing, because an operation may run while its rank enters others.
-    _ends AS (
-        SELECT
-            o.run, o.group_key, o.rank, o.than_rank, e.end_ns
-        FROM _older AS o
-        JOIN _entries AS e ON e.run = o.run AND e.rank = o.than_rank AND e.record_id = o.record_id
     ),
     -- How much later than another rank a rank entered their common operations, on the clocks of their hosts.
     _lags AS (
@@ -188,12 +182,11 @@ WITH
     _later AS (
         SELECT o.run, o.group_key, o.rank
         FROM _older AS o
-        LEFT JOIN _ends AS n ON n.run = o.run AND n.group_key = o.group_key AND n.rank = o.rank AND n.than_rank = o.than_rank
         LEFT JOIN _lags AS g ON g.run = o.run AND g.group_key = o.group_key AND g.rank = o.rank AND g.than_rank = o.than_rank
         LEFT JOIN _lasts AS t ON t.run = o.run AND t.rank = o.rank
         LEFT JOIN (SELECT DISTINCT b.run, b.rank, b.than_rank FROM _older AS b) AS b ON b.run = o.run AND b.rank = o.than_rank AND b.than_rank = o.rank
         GROUP BY o.run, o.group_key, o.rank
-        HAVING bool_or(b.rank IS NOT NULL OR coalesce(t.last_ns - n.end_ns > greatest(g.lag_ns, 0), false))
+        HAVING bool_or(b.rank IS NOT NULL OR coalesce(t.last_ns - o.end_ns > greatest(g.lag_ns, 0), false))
     ),
     _agreed AS (
         SELECT r.run, r.group_key, min(r.last_id) = max(r.last_id) AS is_agreed

@@ -11,18 +11,9 @@ CREATE OR REPLACE MACRO lib._replay_stragglers(
 --   run   VARCHAR  Run name.
 --   rank  INTEGER  Rank of the process.
 WITH
-    _blocks AS MATERIALIZED (
-        SELECT b.* FROM lib.rank_blocks(runs) AS b
-    ),
-    _items AS MATERIALIZED (
-        SELECT i.* FROM lib.rank_items('_blocks', 1.0) AS i
-    ),
-    _judged AS MATERIALIZED (
-        SELECT j.* FROM lib.judged_blocks('_items') AS j
-    ),
     _verdicts AS (
         SELECT j.run, j.rank, j.verdict = 'suspected' AS is_suspected
-        FROM lib.late_ranks(runs, '_blocks', '_judged') AS j
+        FROM lib.rank_verdicts(runs) AS j
         WHERE j.verdict IN ('straggler', 'intermittent', 'suspected')
     )
 SELECT v.run, v.rank

@@ -34,7 +34,7 @@ WITH
     _known AS MATERIALIZED (
         SELECT n.name, arg_min(f.framework, f.priority) AS framework, min(f.priority) AS priority
         FROM _names AS n
-        JOIN iteration_frames AS f ON regexp_full_match(n.name, f.pattern)
+        JOIN iteration_frames AS f ON contains(n.name, f.part) AND regexp_full_match(n.name, f.pattern)
         GROUP BY n.name
     ),
     _named AS MATERIALIZED (

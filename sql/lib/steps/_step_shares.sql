@@ -47,7 +47,7 @@ WITH
         WHERE g.dur > 0
     ),
     -- A collective first waits and then transfers; it is counted at the transfer. If its waits are unknown, all of it is
-    -- a transfer; step_parts has a part of its own for it.
+    -- a transfer; in step_parts, it is unmatched instead.
     _pieces AS (
         SELECT o.run, o.rank, o.span, o.event_id, o.part_no, o.ts + o.wait_ns AS ts, o.end_ts, true AS is_counted
         FROM _ops AS o
