@@ -71,3 +71,35 @@ def test_savings_with_an_unmatched_collective_are_lower_bounds_with_a_reason(
     assert {row["bound"] for row in changed} == {"lower"}
     assert {row["reason_code"] for row in changed} == {"what_if.unmatched"}
     assert all(row["reason"].endswith("the saving may be larger") for row in changed)
+
+
+def test_products_without_a_formula_are_not_covered(tmp_path: Path) -> None:
+    """A gemm under a normalization, or in a template of Inductor, has FLOPs, and they are unknown."""
+    kernels = {
+        "aten::native_layer_norm": ["layer_norm_kernel"],
+        "_C::fused_add_rms_norm": ["rms_norm_kernel", "void gemm<float>"],
+        "triton_tem_fused_convolution_3": ["triton_tem_fused_convolution_3"],
+        "triton_poi_fused_add_1": ["triton_poi_fused_add_1"],
+    }
+    events: list[dict[str, object]] = []
+    for place, (operator, names) in enumerate(kernels.items()):
+        at = 100 * place
+        events.append(_complete("cpu_op", operator, at, 50, 1, {}))
+        for number, name in enumerate(names):
+            key = {"correlation": 10 * place + number + 1}
+            launch = at + 10 * (number + 1)
+            events.append(_complete("cuda_runtime", "cudaLaunchKernel", launch, 5, 1, key))
+            place_of = {"device": 0, "stream": 7, **key}
+            events.append(_complete("kernel", name, launch + 20, 4, 0, place_of))
+    (tmp_path / "0.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    store = hta_sql.ingest(tmp_path / "0.json", tmp_path / "store")
+    (row,) = store.run("mfu").df().to_dict("records")
+    # Of five kernels of equal duration, the norm and the pointwise kernel are known to have none.
+    assert row["covered_pct"] == pytest.approx(40)
+
+
+def _complete(
+    category: str, name: str, ts: int, dur: int, thread: int, arguments: dict[str, object]
+) -> dict[str, object]:
+    event = {"ph": "X", "cat": category, "name": name, "ts": ts, "dur": dur, "pid": 1}
+    return {**event, "tid": thread, "args": arguments}

@@ -11,7 +11,8 @@ from hta_sql.library.objects import load_library
 OPERATORS = {
     "gemm": "aten::mm aten::addmm aten::_scaled_mm aten::linear triton_tem_fused_addmm_3 _C::cutlass_scaled_mm",
     "grouped_gemm": "aten::_grouped_mm aten::_scaled_grouped_mm ops::grouped_gemm",
-    "convolution": "aten::cudnn_convolution aten::convolution_backward aten::conv2d mamba::causal_conv1d_fwd",
+    "convolution": "aten::cudnn_convolution aten::convolution_backward aten::conv2d mamba::causal_conv1d_fwd "
+    "triton_tem_fused_convolution_3",
     "attention": "aten::_flash_attention_forward aten::_efficient_attention_backward flash_attn_3::bwd "
     "vllm::unified_attention aten::scaled_dot_product_attention triton_tem_fused_flex_attention_0",
     "norm": "aten::native_layer_norm aten::cudnn_batch_norm_backward aten::_fused_rms_norm _C::fused_add_rms_norm",
@@ -47,6 +48,7 @@ KERNELS = {
         "igemm_fwd_gtcx3_nhwc_bf16",
         "void cudnn::winograd_nonfused::f",
         "kernel_grouped_conv_fwd_xdl_cshuffle_v3",
+        "triton_tem_fused_convolution_4",
     ],
     "attention": [
         "fmha_cutlassF_bf16_aligned",

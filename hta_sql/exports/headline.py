@@ -10,6 +10,7 @@ from hta_sql.text import counted, first_of, rank_spans, time_text
 PARTS = {
     "compute": "computation",
     "transfer": "exposed transfer",
+    "unmatched": "exposed communication (transfer or waiting)",
     "wait": "waiting for other ranks",
     "memory": "exposed copies",
     "idle": "device idle",
@@ -22,7 +23,7 @@ PARTS = {
 
 _EFFECTS = ("wait", "lag", "other", "unrecorded", "memory")
 """Parts that are usually effects of other changes; only copies that take longer are causes."""
-_WORK = ("compute", "transfer", "memory", "host")
+_WORK = ("compute", "transfer", "unmatched", "memory", "host")
 _OF_THE_DEVICE = ("device queue", "unknown")
 """Causes of idle time that are not host activity."""
 _SOME_STEPS = ("slower in some steps", "faster in some steps")

@@ -1,8 +1,8 @@
 -- Step time by part, operator, shapes and kernel, most time first: the rows that the comparison analysis compares.
 --
 -- Every nanosecond of a step is in exactly one row. If different kinds of activity overlap, the time counts as
--- computation, transfer, wait or copies, in this order of precedence. Among concurrent operations of the same kind,
--- the operation that started first gets the time (device self time). Idle time is attributed to the operator that ends
+-- computation, transfer, unmatched communication, wait or copies, in this order of precedence. Among concurrent
+-- operations of the same kind, the operation that started first gets the time (device self time). Idle time is attributed to the operator that ends
 -- it. The device runs behind the host, so a step contains all operations that it launched, whenever they run. Idle
 -- time extends from the start of the host step or the end of the previous step on the device, whichever is later, to
 -- the end of the host step or of the last operation, whichever is later.
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   part                  VARCHAR         Part of the step: compute, transfer, wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
+--   part                  VARCHAR         Part of the step: compute, transfer, unmatched (communication), wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
 --   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
 --   operator              VARCHAR         Launching operator; for communication, the collective; for idle time, the operator that ends it; [no launch] or [outside of steps] for the part other; NULL: none.
 --   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.

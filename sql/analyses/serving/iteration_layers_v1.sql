@@ -2,13 +2,15 @@
 --
 -- Layers are found by the repetition of kernels inside an iteration. Each layer has one attention: consecutive
 -- attention kernels without a matrix product between them. A layer starts with the products, normalizations and
--- collectives that precede the attention in all layers in the same order. The last layer has the kernels in which it equals an earlier one. Kernels before the first and
--- after the last layer are rows of their own (embedding, sampling), so the rows of an iteration sum to its busy time.
--- Layers with the same kernels have the same kind. If fewer than two layers are found, the iteration is one row of
--- the part unknown. Concurrent time counts once, for the operation that started first.
+-- collectives that precede the attention in all layers in the same order. The last layer has the kernels in which it
+-- equals an earlier one. Kernels before the first and after the last layer are rows of their own (embedding, sampling),
+-- so the rows of an iteration sum to its busy time. Layers with the same kernels have the same kind. If fewer than two
+-- layers are found, the iteration is one row of the part unknown. Concurrent time counts once, for the operation that
+-- started first.
 --
 -- Title: Time of each layer of a model
 -- Shown: rank, phase, part, layer, kind, mean_ns, attention_ns, gemm_ns, moe_ns, communication_ns, norm_ns, other_ns, op_count
+-- Report: if iterations
 -- Status: experimental
 -- Since: 0.1
 -- Reference: none; a frequent question of users of serving engines

@@ -104,7 +104,8 @@ WITH
             CASE WHEN min(c.kv_head_count) = max(c.kv_head_count) THEN min(c.kv_head_count) END AS kv_head_count,
             CASE WHEN min(c.kv_type) = max(c.kv_type) THEN min(c.kv_type) END AS kv_type,
             sum(c.flops) AS flops, sum(c.moved_bytes) AS moved_bytes, max(c.peak_tbps) AS peak_tbps, sum(c.max_roofline_ps) AS max_roofline_ps,
-            CASE WHEN count(c.roofline_ps) = count(c.max_roofline_ps) THEN sum(c.roofline_ps) END AS roofline_ps
+            CASE WHEN count(c.roofline_ps) = count(c.max_roofline_ps) THEN sum(c.roofline_ps) END AS roofline_ps,
+            min(c.reason_code) FILTER (c.reason_code IN ('operator_work.unknown_device', 'operator_work.unnamed_device')) AS device_reason
         FROM calls AS c
         GROUP BY GROUPING SETS ((c.run, c.rank, c.phase, c.category), (c.run, c.rank, c.phase))
     ),
@@ -141,7 +142,7 @@ SELECT
     t.message AS reason
 FROM means AS s
 LEFT JOIN main_reasons AS r ON r.run = s.run AND r.rank = s.rank AND r.phase IS NOT DISTINCT FROM s.phase AND r.category IS NOT DISTINCT FROM s.category
--- If no call is covered although its work is known, the device's peak must be unknown.
-CROSS JOIN LATERAL (SELECT CASE WHEN s.covered_ns IS NULL AND s.moved_bytes IS NOT NULL THEN 'operator_work.unknown_device' ELSE r.reason_code END AS reason_code) AS x
+-- If no call is covered although its work is known, the device is the reason.
+CROSS JOIN LATERAL (SELECT CASE WHEN s.covered_ns IS NULL AND s.moved_bytes IS NOT NULL THEN coalesce(s.device_reason, r.reason_code) ELSE r.reason_code END AS reason_code) AS x
 LEFT JOIN messages AS t ON t.code = x.reason_code
 ORDER BY s.run, s.rank, s.phase, s.category IS NOT NULL, s.device_ns DESC, s.category

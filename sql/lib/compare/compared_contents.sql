@@ -64,7 +64,7 @@ WITH
         FROM lib._slow_steps('_steps')
     ),
     _independence AS (
-        SELECT NOT coalesce(bool_or(p.part IN ('transfer', 'wait')), false) AS is_independent FROM _paired AS p
+        SELECT NOT coalesce(bool_or(p.part IN ('transfer', 'unmatched', 'wait')), false) AS is_independent FROM _paired AS p
     ),
     _counts AS (
         SELECT
@@ -291,8 +291,8 @@ SELECT
         WHEN j.part IN ('idle', 'unrecorded', 'wait', 'lag', 'other') THEN CASE WHEN j.test_ns > j.control_ns THEN 'longer' ELSE 'shorter' END
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.control_ops = 0 AND j.test_ops > 0 THEN 'added'
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.test_ops = 0 AND j.control_ops > 0 THEN 'removed'
-        WHEN j.level_no = 0 AND j.part <> 'transfer' AND j.test_ns > j.control_ns AND j.test_count > 1.02 * j.control_count THEN 'more often'
-        WHEN j.level_no = 0 AND j.part <> 'transfer' AND j.test_ns < j.control_ns AND j.test_count < 0.98 * j.control_count THEN 'less often'
+        WHEN j.level_no = 0 AND j.part NOT IN ('transfer', 'unmatched') AND j.test_ns > j.control_ns AND j.test_count > 1.02 * j.control_count THEN 'more often'
+        WHEN j.level_no = 0 AND j.part NOT IN ('transfer', 'unmatched') AND j.test_ns < j.control_ns AND j.test_count < 0.98 * j.control_count THEN 'less often'
         WHEN j.test_ns > j.control_ns THEN 'slower'
         ELSE 'faster'
     END AS verdict,

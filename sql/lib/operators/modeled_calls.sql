@@ -90,9 +90,9 @@ WITH
         SELECT w.* FROM lib._operator_work('_arguments') AS w
     ),
     _devices AS (
-        SELECT m.run, m.rank, m.device, p.*
+        SELECT m.run, m.rank, m.device, m.name AS device_name, p.*
         FROM lib.device_models(runs, ranks) AS m
-        JOIN device_peaks AS p ON regexp_matches(m.name, p.pattern)
+        LEFT JOIN device_peaks AS p ON regexp_matches(m.name, p.pattern)
         QUALIFY row_number() OVER (PARTITION BY m.run, m.rank, m.device ORDER BY p.priority) = 1
     ),
     _worked AS (
@@ -102,6 +102,8 @@ WITH
             w.call_id IS NOT NULL AND (NOT w.is_wrapper OR c.has_products) AS is_known,
             CASE
                 WHEN is_known THEN w.is_matrix
+                -- Templates of Inductor contain products, whatever the name that they are given.
+                WHEN c.has_products OR contains(c.kernels, 'triton_tem') THEN NULL
                 -- Kernels of these categories contain no matrix products, whatever their inputs.
                 WHEN c.category IN (
                     'norm', 'softmax', 'elementwise', 'reduce', 'copy', 'indexing', 'multi_tensor', 'loss', 'pooling', 'rope', 'quantization',
@@ -126,7 +128,7 @@ WITH
                 WHEN NOT is_known THEN 'operator_work.no_formula'
                 ELSE w.reason_code
             END AS reason_code,
-            w.elem_type, p.*
+            w.elem_type, p.* EXCLUDE (run, rank, device)
         FROM _calls AS c
         LEFT JOIN _inputs AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.input_id AND i.is_captured = c.is_captured
         LEFT JOIN _work AS w ON w.call_id = i.call_id
@@ -157,6 +159,7 @@ SELECT
     lib.roofline_ns(p.flops, p.moved_bytes, p.peak_tflops, p.peak_tbps) AS roofline_ns,
     CASE
         WHEN p.reason_code IS NOT NULL THEN p.reason_code
+        WHEN p.peak_tbps IS NULL AND p.device_name IS NULL THEN 'operator_work.unnamed_device'
         WHEN p.peak_tbps IS NULL AND p.priority IS NULL THEN 'operator_work.unknown_device'
         WHEN p.flops > 0 AND p.peak_tflops IS NULL AND p.math_type IS NULL AND p.elem_type = 'float' THEN 'operator_work.unknown_math_type'
         WHEN p.flops > 0 AND p.peak_tflops IS NULL OR p.peak_tbps IS NULL THEN 'operator_work.unknown_peak'

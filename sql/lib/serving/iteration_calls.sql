@@ -79,14 +79,14 @@ WITH
         WHERE n.role = 'attention'
     ),
     _devices AS (
-        SELECT m.run, m.rank, m.device, p.fp16_tflops, p.bf16_tflops, p.fp8_tflops
+        SELECT m.run, m.rank, m.device, m.name, p.fp16_tflops, p.bf16_tflops, p.fp8_tflops
         FROM lib.device_models(runs, ranks) AS m
-        JOIN device_peaks AS p ON regexp_matches(m.name, p.pattern)
+        LEFT JOIN device_peaks AS p ON regexp_matches(m.name, p.pattern)
         QUALIFY row_number() OVER (PARTITION BY m.run, m.rank, m.device ORDER BY p.priority) = 1
     ),
     _seen AS (
         SELECT
-            c.*, a.event_id IS NOT NULL AS is_attention, a.query_heads, a.kv_heads, a.kv_type, a.q_width, a.k_width, a.v_width, a.out_width,
+            c.*, a.event_id IS NOT NULL AS is_attention, p.name AS device_name, a.query_heads, a.kv_heads, a.kv_type, a.q_width, a.k_width, a.v_width, a.out_width,
             lib.elem_bytes(a.q_type) AS q_bytes, lib.elem_bytes(a.kv_type) AS kv_bytes,
             coalesce(custom_tflops::DOUBLE, CASE
                 WHEN a.q_type = 'c10::BFloat16' THEN p.bf16_tflops
@@ -136,6 +136,7 @@ SELECT
         WHEN t.q_width IS NULL OR t.k_width IS NULL OR t.out_width IS NULL THEN 'operator_work.shapes_not_recorded'
         WHEN t.context_tokens IS NULL OR t.attention_pair_count IS NULL THEN 'serving.contexts_not_stated'
         WHEN t.kv_bytes IS NULL THEN 'serving.kv_type_unknown'
+        WHEN t.peak_tbps IS NULL AND t.device_name IS NULL THEN 'operator_work.unnamed_device'
         WHEN t.peak_tbps IS NULL THEN 'operator_work.unknown_device'
         WHEN t.at_most_ns IS NULL THEN 'operator_work.unknown_peak'
         WHEN window_tokens IS NULL THEN 'serving.windows_unknown'

@@ -1,7 +1,7 @@
 -- Every nanosecond of given windows, assigned to one part and at most one device operation.
 --
--- Concurrent activity counts once, with precedence in the order computation, transfer, wait, copies. Among operations
--- of the same kind, the one that started first gets the time. A share is the time by which an operation extends the
+-- Concurrent activity counts once, with precedence in the order computation, transfer, unmatched communication, wait,
+-- copies. Among operations of the same kind, the one that started first gets the time. A share is the time by which an operation extends the
 -- busy time of its part while nothing with higher precedence runs: device self time. Idle time is assigned to the
 -- operation that ends it. It is split at the end of the call that launches this operation: the host is responsible
 -- for the time before the split, the device for the time after it. Intervals of `unrecorded_time` are not idle. The
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib._step_shares(
 --   rank       INTEGER         Rank of the process.
 --   span       INTEGER         Recording of the rank.
 --   window_no  BIGINT [1]      Number of the window.
---   part       VARCHAR         Part of the step: compute, transfer, wait, memory, unrecorded or idle.
+--   part       VARCHAR         Part of the step: compute, transfer, unmatched, wait, memory, unrecorded or idle.
 --   waits_for  VARCHAR         For idle time: host, device or unknown; otherwise NULL.
 --   event_id   BIGINT          event_id of the operation; NULL for unrecorded time, and for idle time after the last operation.
 --   ns         BIGINT [ns]     Share of the operation; 0 if it is fully overlapped.
@@ -40,21 +40,29 @@ WITH
     _ops AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.span, g.event_id, g.ts, g.ts + g.dur AS end_ts, g.launch_ts + g.launch_dur AS launch_end,
-            CASE g.class WHEN 'computation' THEN 1 WHEN 'communication' THEN 2 ELSE 4 END AS part_no,
-            CASE WHEN g.class = 'communication' AND lib.waits_are_known(m.found_count, m.end_times_match, m.is_p2p, m.on_host) THEN coalesce(m.wait_ns, 0) ELSE 0 END AS wait_ns
+            CASE
+                WHEN g.class = 'computation' THEN 1
+                WHEN g.class <> 'communication' THEN 5
+                WHEN lib.waits_are_known(m.found_count, m.end_times_match, m.is_p2p, m.on_host) THEN 2
+                ELSE 3
+            END AS part_no,
+            m.wait_ns
         FROM lib.scoped_gpu_ops(runs, ranks, NULL, true) AS g
         LEFT JOIN matched_collectives AS m ON m.run = g.run AND m.rank = g.rank AND m.span = g.span AND m.event_id = g.event_id AND NOT m.on_host
         WHERE g.dur > 0
     ),
+    _waits AS (
+        SELECT o.* EXCLUDE (wait_ns), CASE WHEN o.part_no = 2 THEN coalesce(o.wait_ns, 0) ELSE 0 END AS wait_ns FROM _ops AS o
+    ),
     -- A collective first waits and then transfers; it is counted at the transfer. If its waits are unknown, all of it is
-    -- a transfer; in step_parts, it is unmatched instead.
+    -- unmatched.
     _pieces AS (
         SELECT o.run, o.rank, o.span, o.event_id, o.part_no, o.ts + o.wait_ns AS ts, o.end_ts, true AS is_counted
-        FROM _ops AS o
+        FROM _waits AS o
         WHERE o.end_ts > o.ts + o.wait_ns
         UNION ALL
-        SELECT o.run, o.rank, o.span, o.event_id, 3, o.ts, o.ts + o.wait_ns, o.end_ts = o.ts + o.wait_ns
-        FROM _ops AS o
+        SELECT o.run, o.rank, o.span, o.event_id, 4, o.ts, o.ts + o.wait_ns, o.end_ts = o.ts + o.wait_ns
+        FROM _waits AS o
         WHERE o.wait_ns > 0
     ),
     _marginal AS MATERIALIZED (
@@ -82,20 +90,21 @@ WITH
         UNION ALL
         SELECT w.run, w.rank, w.span, w.end_ts, NULL, 0, 0 FROM _windows AS w
         UNION ALL
-        SELECT u.run, u.rank, u.span, u.ts, 5, 1, 0 FROM _unrecorded AS u
+        SELECT u.run, u.rank, u.span, u.ts, 6, 1, 0 FROM _unrecorded AS u
         UNION ALL
-        SELECT u.run, u.rank, u.span, u.ts + u.dur, 5, -1, 0 FROM _unrecorded AS u
+        SELECT u.run, u.rank, u.span, u.ts + u.dur, 6, -1, 0 FROM _unrecorded AS u
     ),
     _changes AS (
         SELECT
             b.run, b.rank, b.span, b.at_ts,
             sum(CASE WHEN b.part_no = 1 THEN b.sign ELSE 0 END) AS computing,
             sum(CASE WHEN b.part_no = 2 THEN b.sign ELSE 0 END) AS transferring,
-            sum(CASE WHEN b.part_no = 3 THEN b.sign ELSE 0 END) AS waiting,
-            sum(CASE WHEN b.part_no = 4 THEN b.sign ELSE 0 END) AS copying,
-            sum(CASE WHEN b.part_no = 5 THEN b.sign ELSE 0 END) AS unrecorded,
+            sum(CASE WHEN b.part_no = 3 THEN b.sign ELSE 0 END) AS unmatched,
+            sum(CASE WHEN b.part_no = 4 THEN b.sign ELSE 0 END) AS waiting,
+            sum(CASE WHEN b.part_no = 5 THEN b.sign ELSE 0 END) AS copying,
+            sum(CASE WHEN b.part_no = 6 THEN b.sign ELSE 0 END) AS unrecorded,
             sum(b.opens) AS opens,
-            max(CASE WHEN b.part_no < 5 THEN b.sign END) > 0 AS starts
+            max(CASE WHEN b.part_no < 6 THEN b.sign END) > 0 AS starts
         FROM _bounds AS b
         GROUP BY b.run, b.rank, b.span, b.at_ts
     ),
@@ -107,9 +116,10 @@ WITH
             CASE
                 WHEN sum(c.computing) OVER sweep > 0 THEN 1
                 WHEN sum(c.transferring) OVER sweep > 0 THEN 2
-                WHEN sum(c.waiting) OVER sweep > 0 THEN 3
-                WHEN sum(c.copying) OVER sweep > 0 THEN 4
-                WHEN sum(c.unrecorded) OVER sweep > 0 THEN 5
+                WHEN sum(c.unmatched) OVER sweep > 0 THEN 3
+                WHEN sum(c.waiting) OVER sweep > 0 THEN 4
+                WHEN sum(c.copying) OVER sweep > 0 THEN 5
+                WHEN sum(c.unrecorded) OVER sweep > 0 THEN 6
                 ELSE 0
             END AS part_no,
             min(CASE WHEN c.starts THEN c.at_ts END) OVER later AS next_start
@@ -124,8 +134,9 @@ WITH
             s.run, s.rank, s.span, s.at_ts, s.ns, s.position, s.part_no, s.next_start,
             coalesce(sum(CASE WHEN s.part_no = 1 THEN s.ns ELSE 0 END) OVER earlier, 0) AS computed,
             coalesce(sum(CASE WHEN s.part_no = 2 THEN s.ns ELSE 0 END) OVER earlier, 0) AS transferred,
-            coalesce(sum(CASE WHEN s.part_no = 3 THEN s.ns ELSE 0 END) OVER earlier, 0) AS waited,
-            coalesce(sum(CASE WHEN s.part_no = 4 THEN s.ns ELSE 0 END) OVER earlier, 0) AS copied
+            coalesce(sum(CASE WHEN s.part_no = 3 THEN s.ns ELSE 0 END) OVER earlier, 0) AS unmatched,
+            coalesce(sum(CASE WHEN s.part_no = 4 THEN s.ns ELSE 0 END) OVER earlier, 0) AS waited,
+            coalesce(sum(CASE WHEN s.part_no = 5 THEN s.ns ELSE 0 END) OVER earlier, 0) AS copied
         FROM _segments AS s
         WINDOW earlier AS (PARTITION BY s.run, s.rank, s.span ORDER BY s.at_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
@@ -161,16 +172,16 @@ WITH
     _shared AS (
         SELECT
             d.run, d.rank, d.span, d.window_no, d.part_no, d.event_id, d.dur_ns, d.starts,
-            sum(d.sign * CASE d.part_no WHEN 1 THEN s.computed WHEN 2 THEN s.transferred WHEN 3 THEN s.waited ELSE s.copied END)::BIGINT AS ns
+            sum(d.sign * CASE d.part_no WHEN 1 THEN s.computed WHEN 2 THEN s.transferred WHEN 3 THEN s.unmatched WHEN 4 THEN s.waited ELSE s.copied END)::BIGINT AS ns
         FROM _sides AS d
         JOIN _sums AS s ON s.run = d.run AND s.rank = d.rank AND s.span = d.span AND s.at_ts = d.at_ts
         GROUP BY ALL
     ),
     _idle AS (
-        SELECT s.run, s.rank, s.span, w.window_no, s.part_no = 5 AS is_unrecorded, s.next_start, s.at_ts AS ts, s.at_ts + s.ns AS end_ts
+        SELECT s.run, s.rank, s.span, w.window_no, s.part_no = 6 AS is_unrecorded, s.next_start, s.at_ts AS ts, s.at_ts + s.ns AS end_ts
         FROM _sums AS s
         JOIN _windows AS w ON w.run = s.run AND w.rank = s.rank AND w.span = s.span AND w.position = s.position AND s.at_ts < w.end_ts
-        WHERE s.part_no IN (0, 5) AND s.ns > 0
+        WHERE s.part_no IN (0, 6) AND s.ns > 0
     ),
     _first AS (
         SELECT o.run, o.rank, o.span, o.ts, arg_min({'id': o.event_id, 'launch_end': o.launch_end}, (o.end_ts, o.event_id)) AS op
@@ -188,7 +199,7 @@ WITH
     )
 SELECT
     i.run, i.rank, i.span, i.window_no,
-    CASE i.part_no WHEN 1 THEN 'compute' WHEN 2 THEN 'transfer' WHEN 3 THEN 'wait' ELSE 'memory' END AS part,
+    CASE i.part_no WHEN 1 THEN 'compute' WHEN 2 THEN 'transfer' WHEN 3 THEN 'unmatched' WHEN 4 THEN 'wait' ELSE 'memory' END AS part,
     NULL::VARCHAR AS waits_for,
     i.event_id,
     i.ns,

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   part                  VARCHAR         Part of the step: compute, transfer, wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
+--   part                  VARCHAR         Part of the step: compute, transfer, unmatched (communication), wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
 --   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
 --   operator              VARCHAR         Launching operator; for communication, the collective; for idle time, the operator that ends it; [no launch] or [outside of steps] for the part other; NULL: none.
 --   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
