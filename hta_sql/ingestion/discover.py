@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, pairwise, product
 
@@ -159,6 +159,11 @@ def _given(rank: int, path: str, look: Peek, role_of: RoleOf) -> TraceFile:
         return with_role(TraceFile(path, rank, "given"), role_of)
     check_rank(rank, path)
     stated = look(path)
+    if stated.merged:
+        raise RankError(
+            f"{path!r} is merged from the traces of ranks {rank_spans(of.rank for of in stated.merged)}. "
+            "Pass the path itself: its ranks are read from it."
+        )
     return with_role(TraceFile(path, rank, "given", stated.start_ns, stated=stated), role_of)
 
 
@@ -228,6 +233,7 @@ def _by_ladder(
     """
     known: list[TraceFile] = []
     skipped: dict[str, TraceError] = {}
+    merged: list[tuple[str, Stated]] = []
     for path in paths:
         try:
             stated = _looked_at(path, look)
@@ -237,6 +243,9 @@ def _by_ladder(
             if is_lost or (len(paths) == 1 and not beside):
                 raise
             skipped[path] = error
+            continue
+        if stated.merged:
+            merged.append((path, stated))
             continue
         named = _rank_in_name(path, patterns)
         if stated.rank is not None and stated.kind != "dump":
@@ -249,6 +258,8 @@ def _by_ladder(
             source, rank = BY_ORDER, -1
         known.append(TraceFile(path, rank, source, stated.start_ns, stated=stated))
     _warn_of_skipped(skipped)
+    for path, stated in merged:
+        known += _ranks_of_merged(path, stated, known)
     if not known and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
     role_of = roles.finder({file.path: file.stated for file in known})
@@ -263,6 +274,26 @@ def _by_ladder(
         of_kind = [file for file in unknown if file.kind in kind and file.role == role]
         found += _by_order(of_kind, taken)
     return found
+
+
+def _ranks_of_merged(path: str, stated: Stated, others: Sequence[TraceFile]) -> list[TraceFile]:
+    """Return one entry per rank of a merged file, unless its ranks are in the same folder, too."""
+    ranks = {of.rank for of in stated.merged}
+    neighbors = [file for file in others if folder_of(file.path) == folder_of(path)]
+    if ranks <= {file.rank for file in neighbors}:
+        log.warning(
+            "Skipped %s, which is merged from ranks %s: their own traces are in the same folder.",
+            path,
+            rank_spans(ranks),
+        )
+        return []
+    log.info("%s is merged from ranks %s; each is read on its own.", path, rank_spans(ranks))
+    facts = stated._replace(rank=None, trace_id=None, process=None, end_ns=None, pid=None)
+    facts = facts._replace(groups=frozenset(), merged=())
+    return [
+        TraceFile(of.path(path), of.rank, "merged file", stated.start_ns, stated=facts)
+        for of in stated.merged
+    ]
 
 
 def _looked_at(path: str, look: Peek) -> Stated:

@@ -133,7 +133,9 @@ def _names(traces: Traces) -> TraceNames:
     """Convert the traces that a caller passes, such as a path object or an iterator, to names."""
     if isinstance(traces, os.PathLike):
         return os.fspath(traces)
-    return traces if isinstance(traces, (str, Mapping)) else list(traces)
+    if isinstance(traces, Mapping):
+        return {rank: os.fspath(path) for rank, path in traces.items()}
+    return traces if isinstance(traces, str) else [os.fspath(path) for path in traces]
 
 
 def work_of(plan: IngestPlan, contents: Contents) -> Work:

@@ -11,6 +11,7 @@ from hta_sql.traces.execution_trace import is_execution_trace
 from hta_sql.traces.flight_recorder import is_dump, rank_of_name
 from hta_sql.traces.foreign_formats import ACTIVITY, CHROME, guess_json, kineto_sign
 from hta_sql.traces.memory_snapshot import is_snapshot
+from hta_sql.traces.merged import SCHEME, RankOfFile, merged_form, merged_ranks
 from hta_sql.traces.source import check_text, open_any
 
 PEEK_BYTES = 256 << 10
@@ -63,6 +64,8 @@ class Stated(NamedTuple):
 
     A dump states its rank in its name only.
     """
+    merged: tuple[RankOfFile, ...] = ()
+    """Ranks that another program has merged into the file."""
 
 
 def peek(path: str) -> Stated:
@@ -119,7 +122,22 @@ def peek(path: str) -> Stated:
         said["role"] if isinstance(said.get("role"), str) else None,
         int(pid.group(1)) if (pid := _HOST_EVENT.search(head)) else None,
         _groups(said.get("pg_config")),
+        merged=_merged(path, head),
     )
+
+
+def _merged(path: str, head: bytes) -> tuple[RankOfFile, ...]:
+    """Return the ranks of a merged file, which reads all of it; other files have none."""
+    form = None if path.startswith(SCHEME) else merged_form(head)
+    if form is None:
+        return ()
+    labels: set[bytes] = set()
+    tail = b""
+    with open_any(path) as stream:
+        while block := stream.read(PEEK_BYTES):
+            tail = tail[-OVERLAP_BYTES:] + block
+            labels.update(form.label.findall(tail))
+    return merged_ranks(path, labels)
 
 
 def _time(found: re.Match[bytes] | None, base_ns: int) -> int | None:
@@ -143,12 +161,14 @@ def _head(stream: BinaryIO) -> bytes:
     if head.lstrip()[:1] != b"{" or any(is_kind(start) for is_kind in _ARTIFACTS):
         return start
     seen = 0
-    while not _EVENTS_KEY.search(head, max(0, seen - OVERLAP_BYTES)):
+    while not (events := _EVENTS_KEY.search(head, max(0, seen - OVERLAP_BYTES))):
         seen = len(head)
         block = stream.read(PEEK_BYTES)
         if not block or len(head) > PEEK_LIMIT_BYTES:
             break
         head += block
+    if events and len(head) < events.end() + OVERLAP_BYTES:
+        head += stream.read(PEEK_BYTES)  # a part of the first event shows less than the event
     return bytes(head)
 
 

@@ -18,6 +18,7 @@ from fsspec.implementations.tar import TarFileSystem
 
 from hta_sql.errors import TraceFormatError, TraceNotFoundError
 from hta_sql.traces.foreign_formats import guess_binary
+from hta_sql.traces.merged import SCHEME, RankStream, file_of
 from hta_sql.traces.unpack import (
     BROKEN_ARCHIVE,
     GZIP_MAGIC,
@@ -48,6 +49,7 @@ def located(path: str) -> tuple[Any, str]:
     Raises:
         TraceFormatError: The archive that contains the file unpacks to more than traces do.
     """
+    path = file_of(path)
     if path.startswith("tar://") and "::" in path:
         name, _, archive = path.removeprefix("tar://").partition("::")
         return _tar(archive), name.strip("/")
@@ -165,6 +167,8 @@ def _unpacked(path: str) -> tuple[BinaryIO, bytes]:
 
 
 def _opened(path: str) -> BinaryIO | UnpackedStream:
+    if path.startswith(SCHEME):
+        return RankStream(open_trace(file_of(path)), path)
     if "::" in path:
         return _member(path)
     try:
