@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -84,13 +84,13 @@ def test_products_without_a_formula_are_not_covered(tmp_path: Path) -> None:
     events: list[dict[str, object]] = []
     for place, (operator, names) in enumerate(kernels.items()):
         at = 100 * place
-        events.append(_complete("cpu_op", operator, at, 50, 1, {}))
+        events.append(_complete("cpu_op", operator, at, 50, {}))
         for number, name in enumerate(names):
             key = {"correlation": 10 * place + number + 1}
             launch = at + 10 * (number + 1)
-            events.append(_complete("cuda_runtime", "cudaLaunchKernel", launch, 5, 1, key))
+            events.append(_complete("cuda_runtime", "cudaLaunchKernel", launch, 5, key))
             place_of = {"device": 0, "stream": 7, **key}
-            events.append(_complete("kernel", name, launch + 20, 4, 0, place_of))
+            events.append(_complete("kernel", name, launch + 20, 4, place_of))
     (tmp_path / "0.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
     store = hta_sql.ingest(tmp_path / "0.json", tmp_path / "store")
     (row,) = store.run("mfu").df().to_dict("records")
@@ -99,7 +99,7 @@ def test_products_without_a_formula_are_not_covered(tmp_path: Path) -> None:
 
 
 def _complete(
-    category: str, name: str, ts: int, dur: int, thread: int, arguments: dict[str, object]
+    category: str, name: str, ts: int, dur: int, arguments: Mapping[str, object]
 ) -> dict[str, object]:
     event = {"ph": "X", "cat": category, "name": name, "ts": ts, "dur": dur, "pid": 1}
-    return {**event, "tid": thread, "args": arguments}
+    return {**event, "tid": 1, "args": arguments}

@@ -51,7 +51,13 @@ def as_trace_fuse(traces: Mapping[int, Trace]) -> Trace:
                 args["correlation"] += rank * 10**7
             events.append(one)
     events += [
-        {"name": "process_name", "ph": "M", "pid": pid, "tid": 0, "args": {"name": f"RANK {rank} - CPU"}}
+        {
+            "name": "process_name",
+            "ph": "M",
+            "pid": pid,
+            "tid": 0,
+            "args": {"name": f"RANK {rank} - CPU"},
+        }
         for pid, rank in pids.items()
     ]
     return {"traceEvents": events}
@@ -95,7 +101,7 @@ def answers(store: hta_sql.TraceStore) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
     for query in ANSWERS:
         table = store.sql(query).df()
-        hidden = [c for c in table if c in ("run", "event_id") or c.endswith("_id")]
+        hidden = [c for c in table if c in ("run", "event_id") or str(c).endswith("_id")]
         rows = table.drop(columns=hidden).astype(object)
         found[query] = [*rows.where(rows.notna(), None).itertuples(index=False, name=None)]
         assert found[query], query
@@ -140,7 +146,7 @@ def test_events_of_ranks_may_alternate(tmp_path: Path, traces: dict[int, Trace])
         rank: sum(str(e.get("cat")).startswith(("kernel", "gpu_mem")) for e in t["traceEvents"])
         for rank, t in traces.items()
     }
-    assert {rank: count for rank, count in counts} == pytest.approx(kernels, rel=0.01)
+    assert dict(counts) == pytest.approx(kernels, rel=0.01)
 
 
 def test_a_merged_file_next_to_the_traces_of_its_ranks_is_skipped(
@@ -153,7 +159,9 @@ def test_a_merged_file_next_to_the_traces_of_its_ranks_is_skipped(
     store = hta_sql.ingest(tmp_path / "job", tmp_path / "store")
     assert "merged from ranks 0-2" in caplog.text
     assert store.runs() == ["job"]
-    assert not any("rank://" in source for (source,) in store.sql("SELECT source FROM ranks").rows())
+    assert not any(
+        "rank://" in source for (source,) in store.sql("SELECT source FROM ranks").rows()
+    )
 
 
 def test_some_ranks_of_a_merged_file(tmp_path: Path, traces: dict[int, Trace]) -> None:
@@ -173,7 +181,9 @@ def test_a_merged_file_that_is_cut_off(tmp_path: Path, traces: dict[int, Trace])
     text = json.dumps(as_sglang(traces))
     (tmp_path / "merged.json").write_text(text[: len(text) // 2], encoding="utf-8")
     store = hta_sql.ingest(tmp_path / "merged.json", tmp_path / "store")
-    reasons = store.sql("SELECT DISTINCT rank, reason FROM quarantine WHERE byte_count = 0 OR is_lost").rows()
+    reasons = store.sql(
+        "SELECT DISTINCT rank, reason FROM quarantine WHERE byte_count = 0 OR is_lost"
+    ).rows()
     assert store.ranks() == [0, 1]
     assert {rank for rank, reason in reasons if "cut" in reason} == {0, 1}
 

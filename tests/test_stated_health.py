@@ -52,9 +52,8 @@ def test_a_truncated_file_is_called_so(
     with ingest_trace({0: path}) as store:
         message = finding(store, "lost_spans")["message"]
         (loss,) = store.sql("SELECT reason FROM quarantine ORDER BY byte_offset LIMIT 1").rows()
-        first = {"span_count": 2, "byte_offset": 195, "loss": loss[0]}
-        assert message == render("findings.lost_spans", {**first, "is_truncated": True})
-        assert message != render("findings.lost_spans", {**first, "is_truncated": False})
+        first = {"event_count": 3, "byte_offset": 195, "loss": loss[0]}
+        assert message == render("findings.lost_end", first)
 
 
 def test_an_empty_device_name_is_unknown(

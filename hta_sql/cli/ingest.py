@@ -175,6 +175,19 @@ def ingest(
             done = ingest_traces(IngestOptions(source, folder, **options))
             follow_up = _follow_up(done, shlex.quote(folder))
     note(summary(done, time.monotonic() - started, follow_up))
+    if not shard and any(result.quarantined for result in done.results):
+        _note_losses(folder, done.runs)
+
+
+def _note_losses(folder: str, runs: list[str]) -> None:
+    """Print how much of the traces could not be read."""
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.results.losses import loss_sentences  # noqa: PLC0415
+
+    with hta_sql.open(folder) as opened:
+        for run, sentences in loss_sentences(opened, runs).items():
+            for sentence in sentences:
+                note(f"warning: {run} {sentence}")
 
 
 def _by_kind(entries: Iterable[RankEntry]) -> dict[str, list[RankEntry]]:

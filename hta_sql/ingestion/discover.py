@@ -126,6 +126,7 @@ def discover(
     found = [file for file in found if file.kind == "trace"]
     if not one_job:
         check_one_job(found)
+    _warn_of_order([*found, *dumps, *snapshots, *nodes])
     found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
     found = with_kernel_files(found, kernels)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
@@ -233,7 +234,7 @@ def _by_ladder(
     """
     known: list[TraceFile] = []
     skipped: dict[str, TraceError] = {}
-    merged: list[tuple[str, Stated]] = []
+    merged: dict[str, Stated] = {}
     for path in paths:
         try:
             stated = _looked_at(path, look)
@@ -245,20 +246,11 @@ def _by_ladder(
             skipped[path] = error
             continue
         if stated.merged:
-            merged.append((path, stated))
-            continue
-        named = _rank_in_name(path, patterns)
-        if stated.rank is not None and stated.kind != "dump":
-            source, rank = "distributedInfo", stated.rank
-        elif named is not None:
-            source, rank = "file name", named
-        elif stated.rank is not None:
-            source, rank = "file name", stated.rank
+            merged[path] = stated
         else:
-            source, rank = BY_ORDER, -1
-        known.append(TraceFile(path, rank, source, stated.start_ns, stated=stated))
+            known.append(_with_rank(path, stated, patterns))
     _warn_of_skipped(skipped)
-    for path, stated in merged:
+    for path, stated in merged.items():
         known += _ranks_of_merged(path, stated, known)
     if not known and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
@@ -274,6 +266,20 @@ def _by_ladder(
         of_kind = [file for file in unknown if file.kind in kind and file.role == role]
         found += _by_order(of_kind, taken)
     return found
+
+
+def _with_rank(path: str, stated: Stated, patterns: tuple[re.Pattern[str], ...]) -> TraceFile:
+    """Return a trace with the rank that it or its name states; -1 if neither does."""
+    named = _rank_in_name(path, patterns)
+    if stated.rank is not None and stated.kind != "dump":
+        source, rank = "distributedInfo", stated.rank
+    elif named is not None:
+        source, rank = "file name", named
+    elif stated.rank is not None:
+        source, rank = "file name", stated.rank
+    else:
+        source, rank = BY_ORDER, -1
+    return TraceFile(path, rank, source, stated.start_ns, stated=stated)
 
 
 def _ranks_of_merged(path: str, stated: Stated, others: Sequence[TraceFile]) -> list[TraceFile]:
@@ -333,13 +339,20 @@ def _by_order(unknown: list[TraceFile], taken: set[int]) -> list[TraceFile]:
         process = processes.get(file.path) or _process(file.path)
         rank = ranks[process] if process in ranks else ranks.setdefault(process, next(free))
         found.append(replace(file, rank=rank))
-    if len(ranks) + len(taken) > 1:
-        for file in found:
+    return found
+
+
+def _warn_of_order(found: Sequence[TraceFile]) -> None:
+    """Log the ranks that follow from the order of names, if a role has several ranks."""
+    ranks: dict[tuple[Kind, str | None], set[int]] = defaultdict(set)
+    for file in found:
+        ranks[file.kind, file.role].add(file.rank)
+    for file in found:
+        if file.rank_source == BY_ORDER and len(ranks[file.kind, file.role]) > 1:
             of_role = f" of role {file.role}" if file.role else ""
             log.warning(
                 "%s does not specify its rank; using rank %d%s.", file.path, file.rank, of_role
             )
-    return found
 
 
 def _processes_by_path(unknown: list[TraceFile]) -> dict[str, str]:

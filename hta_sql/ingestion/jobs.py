@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
@@ -10,7 +11,7 @@ from itertools import combinations, pairwise
 from hta_sql.errors import RankError
 from hta_sql.ingestion.captures import distinct_names, folder_of, process_of
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.store.disk.run_names import is_unix_time
+from hta_sql.store.disk.run_names import default_run_name, is_unix_time
 from hta_sql.text import counted, first_of
 from hta_sql.traces.peek import Stated
 
@@ -22,6 +23,12 @@ MOST_FILES = 3
 
 LARGEST_GAP_NS = 60_000_000_000
 """Maximum gap between recordings of one job [ns]; the clocks of its hosts may differ."""
+
+SHORTEST_PAUSE_NS = 1_000_000_000
+"""Minimum gap between two recordings in one folder of which neither can be a rank of the other's job [ns].
+
+Ranks are recorded at the same time; a script that runs twice pauses longer than this to start.
+"""
 
 _NUMBERS = re.compile(r"\d+")
 
@@ -47,7 +54,7 @@ def check_one_job(found: Sequence[TraceFile]) -> None:
     raise RankError(
         f"The traces come from {len(jobs)} jobs, because {', and '.join(reasons)}: "
         f"{first_of(listed, MOST_JOBS, '; ')}. "
-        "Ingest each job separately: hta-sql ingest FOLDER --run NAME -o STORE. "
+        f"Ingest each job separately: {'; '.join(_commands(jobs))}. "
         "If they are roles of one job, such as prefill and decode servers, give each a role: "
         "--role ROLE=PATH (role={role: path}). If all of them are one job: --one-job (one_job=True)."
     )
@@ -73,6 +80,8 @@ def _reasons(files: Sequence[TraceFile]) -> Iterator[str]:
         yield "traces in other folders specify neither rank nor world size"
     if _is_apart(silent):
         yield "they were recorded at different times"
+    elif _are_in_turn(silent):
+        yield "they were recorded one after the other"
 
 
 def _stated(files: Iterable[TraceFile]) -> list[Stated]:
@@ -134,6 +143,37 @@ def _is_apart(files: Sequence[TraceFile]) -> bool:
     )
 
 
+def _are_in_turn(files: Sequence[TraceFile]) -> bool:
+    """Return whether processes were recorded in turn: the next one began after a pause."""
+    folders: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for file in files:
+        if file.stated and file.stated.end_ns:
+            folders[folder_of(file.path)].append((file.start_ns, file.stated.end_ns, file.rank))
+    return any(
+        other[0] - one[1] > SHORTEST_PAUSE_NS and one[2] != other[2]
+        for spans in folders.values()
+        for one, other in pairwise(sorted(spans))
+    )
+
+
+def _commands(jobs: Sequence[Sequence[TraceFile]]) -> Iterator[str]:
+    """Yield the command that ingests each job: of its folder, or its files if others are there."""
+    owners: dict[str, set[int]] = defaultdict(set)
+    for number, job in enumerate(jobs):
+        for file in job:
+            owners[folder_of(file.path)].add(number)
+    for job in jobs[:MOST_JOBS]:
+        folders = list(dict.fromkeys(folder_of(file.path) for file in job))
+        if len(folders) == 1 and len(owners[folders[0]]) == 1 and folders[0]:
+            sources = folders
+        else:
+            sources = [file.path for file in job]
+        shown = " ".join(shlex.quote(source) for source in sources[:MOST_FILES])
+        more = " ..." if len(sources) > MOST_FILES else ""
+        run = default_run_name(sources[0])
+        yield f"hta-sql ingest {shown}{more} --run {shlex.quote(run)} -o STORE"
+
+
 def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
     """Group the files by stated facts and folder, so that each rank of a job has one process."""
     units: dict[tuple[object, ...], list[TraceFile]] = defaultdict(list)
@@ -145,7 +185,7 @@ def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
         units[(folder_of(file.path), form), *facts].append(file)
     jobs: list[tuple[tuple[object, ...], list[TraceFile]]] = []
     for (_, *key), unit in units.items():
-        mixed = any(_differ(one, other) for one, other in _of_one_rank(unit))
+        mixed = any(_differ(one, other) for one, other in _of_one_rank(unit)) or _are_in_turn(unit)
         for part in [[file] for file in unit] if mixed else [unit]:
             ranks = {file.rank for file in part}
             same = next(

@@ -14,6 +14,8 @@ from fsspec.implementations.local import LocalFileSystem
 from hta_sql.errors import TraceNotFoundError
 from hta_sql.ingestion.vendors.mindspore import cluster_file, is_unsupported
 from hta_sql.store.disk.manifest import CATALOG, MANIFEST
+from hta_sql.text import counted
+from hta_sql.traces.foreign_formats import PERFETTO
 from hta_sql.traces.source import ARCHIVE_SUFFIXES, archive_members, located
 from hta_sql.traces.unpack import COMPRESSED_SUFFIXES
 
@@ -44,8 +46,20 @@ def list_trace_paths(traces: str | Iterable[str]) -> list[str]:
         raise TraceNotFoundError(
             f"No traces in {', '.join(map(repr, map(str, given)))}: looked for files named "
             f"{', '.join('*' + suffix for suffix in TRACE_SUFFIXES if suffix.startswith('.json'))}."
+            f"{_perfetto_files(given)}"
         )
     return sorted(set(paths))
+
+
+def _perfetto_files(given: Iterable[str]) -> str:
+    """Return a sentence about Perfetto traces in folders without other traces."""
+    names: list[str] = []
+    for item in given:
+        fs, root = located(str(item))
+        names += fs.glob(f"{root.rstrip('/')}/*.pftrace") if fs.isdir(root) else []
+    if not names:
+        return ""
+    return f" Found {counted(len(names), 'file')} *.pftrace; Perfetto's protobuf is not read. {PERFETTO.advice}"
 
 
 def _expand(item: str) -> list[str]:

@@ -158,6 +158,8 @@ class ReadTrace:
     fingerprint: Fingerprint
     metadata: dict[str, Any]
     event_count: int = 0
+    text_bytes: int = 0
+    """Number of (decompressed) bytes that were read."""
     part: int = 0
     """Number of the trace among traces that are read together: the upper bits of its event ids."""
 
@@ -171,10 +173,10 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     with _database(job) as con:
         summaries: Counter[str] = Counter()
         with unchanged(job.path) as fingerprint:
-            events, metadata = _staged(con, job, careful=careful)
+            events, metadata, text_bytes = _staged(con, job, careful=careful)
             if cluster_file(job.path):
                 summaries, metadata = stage_cluster_data(con, job.path)
-        trace = ReadTrace(job, fingerprint, metadata, events.total())
+        trace = ReadTrace(job, fingerprint, metadata, events.total(), text_bytes)
         (result,) = stored(con, [trace], events + summaries, started)
     return result
 
@@ -258,10 +260,14 @@ def _fits(job: RankJob, rows: Counter[str]) -> bool:
 
 def _staged(
     con: duckdb.DuckDBPyConnection, job: RankJob, *, careful: bool
-) -> tuple[Counter[str], dict[str, Any]]:
-    """Read the events of a trace; return the event counts by table, and the trace's metadata."""
+) -> tuple[Counter[str], dict[str, Any], int]:
+    """Read the events of a trace.
+
+    Returns:
+        The event counts by table, the trace's metadata, and the number of bytes read.
+    """
     if cluster_file(job.path):
-        return stage_events(con, None), {}
+        return stage_events(con, None), {}, 0
     first_id = job.span << SPAN_BITS
     reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, careful=careful)
     with reader.stream:
@@ -273,7 +279,7 @@ def _staged(
             first_event_id=first_id,
             most_held=most_held(job),
         )
-    return events, reader.metadata
+    return events, reader.metadata, reader.bytes_read
 
 
 def most_held(job: RankJob) -> int:
@@ -347,7 +353,7 @@ def _captured_launches(path: str, replay: RankJob) -> pa.Table:
 
     job = replace(replay, path=path, span=0, is_small=False)
     with _database(job) as con:
-        events, metadata = _staged(con, job, careful=False)
+        events, metadata, _ = _staged(con, job, careful=False)
         link_events(con, [ReadTrace(job, fingerprint(path), metadata, events.total())])
         launches = con.sql(ingest_sql("link/graph_captures", "captured_launches")).to_arrow_table()
     source = pa.array([path_text(path)] * launches.num_rows, pa.string())
@@ -365,6 +371,7 @@ def _job_row(trace: ReadTrace) -> dict[str, Any]:
         "first_rank": trace.job.first_rank,
         "source": path_text(trace.job.path),
         "event_count": trace.event_count,
+        "text_bytes": trace.text_bytes,
         "metadata": json.dumps(trace.metadata),
     }
 

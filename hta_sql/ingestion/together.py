@@ -101,7 +101,9 @@ class _Reading:
                 for chunk in native.left(chunks, part) if native else chunks:
                     yield arrow(chunk, part=part)
         if reader.is_done and not reader.problems:
-            self.traces[part] = ReadTrace(job, fingerprint, reader.metadata, part=part)
+            self.traces[part] = ReadTrace(
+                job, fingerprint, reader.metadata, text_bytes=reader.bytes_read, part=part
+            )
             if native:
                 self.natives[part] = native
 

@@ -11,6 +11,7 @@ from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.rendering import render
+from hta_sql.results.losses import lost_text
 from hta_sql.results.lower_bounds import is_lower_bound
 from hta_sql.text import counted, size_text
 
@@ -56,8 +57,7 @@ def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
         yield f"{kpi['step_count']:,} of {counted(steps, 'step')}{last}"
     elif not steps:
         yield "no profiler steps"
-    lost = sum(row["lost_count"] for row in health)
-    yield f"{counted(job['event_count'], 'event')}, {f'{lost:,} lost' if lost else 'none lost'}"
+    yield f"{counted(job['event_count'], 'event')}, {lost_text(health)}"
 
 
 def tiles_markup(first: FirstScreen, runs: Mapping[str, list[Row]]) -> Markup:

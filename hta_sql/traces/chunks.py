@@ -80,7 +80,8 @@ class Problem:
     """A part of the file outside its events that could not be read properly."""
 
     byte_offset: int
-    byte_count: int
+    byte_count: int | None
+    """Size [bytes], an estimate if the part was not unpacked; None if unknown."""
     reason: str
     excerpt: str
     is_lost: bool = True
@@ -103,6 +104,7 @@ class TraceReader:
         is_done: Whether the iteration is complete.
         header: Text before the first event, including the bracket.
         trailer: Text after the last event, including the bracket; complete after the iteration.
+        bytes_read: Number of (decompressed) bytes that were read.
     """
 
     stream: BinaryIO
@@ -118,7 +120,7 @@ class TraceReader:
     trailer: bytes = b""
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
-    _bytes_read: int = 0
+    bytes_read: int = 0
 
     def __post_init__(self) -> None:
         """Limit the chunk size, so that no chunk can contain an event that is too long."""
@@ -213,17 +215,23 @@ class TraceReader:
             self._note_end(f"the rest of the file cannot be read: {error}")
             return b""
         if not block and isinstance(self.stream, UnpackedStream) and self.stream.problem:
-            self._note_end(self.stream.problem)
+            self._note_end(self.stream.problem, self.stream.unread_share)
             self.stream.problem = None
-        self._bytes_read += len(block)
+        self.bytes_read += len(block)
         return block
 
-    def _note(self, text: bytes, reason: str, *, ahead: int = 0, is_lost: bool = True) -> None:
+    def _note(self, text: bytes, reason: str, *, is_lost: bool = True) -> None:
         excerpt = text[:EXCERPT_BYTES].decode("utf-8", errors="replace")
-        self.problems.append(Problem(self._offset + ahead, len(text), reason, excerpt, is_lost))
+        self.problems.append(Problem(self._offset, len(text), reason, excerpt, is_lost))
 
-    def _note_end(self, reason: str) -> None:
-        self.problems.append(Problem(self._bytes_read, 0, reason, ""))
+    def _note_end(self, reason: str, unread_share: float | None = None) -> None:
+        """Note that the file ends early; its rest is estimated to unpack to as much as the start."""
+        unread = (
+            round(self.bytes_read * unread_share / (1 - unread_share))
+            if unread_share is not None and unread_share < 1
+            else None
+        )
+        self.problems.append(Problem(self.bytes_read, unread, reason, ""))
 
     def _read_header(self) -> bytes:
         """Read up to the first event; return the bytes after the bracket."""
@@ -331,7 +339,8 @@ class TraceReader:
             for bracket in last_brackets(buffer, span.start):
                 if follows_the_list(buffer[bracket + 1 :]):
                     return bracket
-        self._note(b"", "the event list is not terminated: the file is cut off", ahead=len(buffer))
+        if all(problem.byte_offset < self.bytes_read for problem in self.problems):
+            self._note_end("the event list is not terminated: the file is cut off")
         return len(buffer)
 
     def _read_trailer(self, buffer: bytes) -> None:
@@ -341,7 +350,7 @@ class TraceReader:
         if buffer[start:].rstrip(b"} \t\r\n"):
             self._add_metadata(buffer[start:].rstrip(SPACE_AND_COMMA), "trailer")
         if self._read():
-            self._note(b"", f"the trailer was not read beyond {TRAILER_LIMIT_BYTES >> 20} MB")
+            self._note_end(f"the trailer was not read beyond {TRAILER_LIMIT_BYTES >> 20} MB")
 
     def _add_metadata(self, text: bytes, where: str) -> None:
         keys = read_keys(text)

@@ -97,6 +97,12 @@ _BINARY = (
     ),
 )
 
+PERFETTO = Foreign(
+    "a Perfetto trace in protobuf (.pftrace)",
+    'Pass the same profile as JSON: prof.export_chrome_trace("trace.json.gz").',
+)
+_TEXT_FROM, _TEXT_BELOW = ord("\t"), 0x80
+
 CHROME = Foreign(
     "a Chrome trace from another program: no event has a category of PyTorch's profiler", _RECORD
 )
@@ -104,6 +110,11 @@ CHROME = Foreign(
 
 def guess_binary(start: bytes) -> Foreign | None:
     """Guess the format of a binary file from its first bytes."""
+    # The tag of a packet and its size, then often a time of 0: "\n#@\0".
+    if start.startswith(b"\n") and (
+        start[2:3] == b"@" or not all(_TEXT_FROM <= byte < _TEXT_BELOW for byte in start)
+    ):
+        return PERFETTO
     return next((foreign for magic, foreign in _BINARY if start.startswith(magic)), None)
 
 

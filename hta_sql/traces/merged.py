@@ -182,4 +182,4 @@ class RankStream(UnpackedStream):
 
 
 def _own_pid(found: re.Match[bytes]) -> bytes:
-    return found[1] + (found[2] if found[2] else b'"')
+    return found[1] + (found[2] or b'"')

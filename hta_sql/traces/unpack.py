@@ -7,6 +7,7 @@ returned yet: up to a block of good events. Here the good bytes are returned fir
 from __future__ import annotations
 
 import lzma
+import os
 import sys
 import tarfile
 import zipfile
@@ -125,12 +126,14 @@ class UnpackedStream(Closing):
 
     Attributes:
         problem: Why the stream was truncated; None if it was not.
+        unread_share: Share of the compressed bytes after the truncation; None if unknown.
     """
 
     def __init__(
         self, raw: BinaryIO | UnpackedStream, magic: bytes, path: str, max_bytes: int = _NEVER
     ) -> None:
         self.problem: str | None = None
+        self.unread_share: float | None = None
         self._raw = raw
         self._magic, self._path, self._max_bytes = magic, path, max_bytes
         self._begin()
@@ -206,6 +209,7 @@ class UnpackedStream(Closing):
                 yield block
         except _DAMAGED as error:
             self.problem = f"the compressed file is damaged: {error}"
+            self.unread_share = _unread_share(self._raw)
             # The failed call lost what it had unpacked: unpack again, byte by byte near the
             # failure.
             self._raw.seek(0)
@@ -225,12 +229,25 @@ class UnpackedStream(Closing):
                     return
                 if packed[:2] != GZIP_MAGIC[: len(packed)]:
                     self.problem = "unexpected data follows the compressed data"
+                    self.unread_share = _unread_share(self._raw, len(packed))
                     return
                 decoder = isal_zlib.decompressobj(wbits=_WITH_GZIP_HEADER)
                 block = decoder.decompress(packed)
             done += len(block)
             yield block
         self.problem = "the compressed file breaks off"
+
+
+def _unread_share(raw: BinaryIO | UnpackedStream, held: int = 0) -> float | None:
+    """Return the share of a file after the current position, less what is held in memory [bytes].
+
+    None inside of another stream.
+    """
+    if isinstance(raw, UnpackedStream):
+        return None
+    position = raw.tell() - held
+    raw.seek(0, os.SEEK_END)
+    return 1 - position / raw.tell() if raw.tell() else None
 
 
 def _behind(position: int, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -252,6 +269,7 @@ def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> 
         yield from _frames(raw, zstandard.ZstdDecompressor(), stream)
     except zstandard.ZstdError as error:
         stream.problem = f"the compressed file is damaged: {error}"
+        stream.unread_share = _unread_share(raw)
 
 
 def _frames(

@@ -16,7 +16,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   comm_role                   VARCHAR         Part of an expert-parallel exchange: dispatch, combine, notify or exchange; NULL otherwise.
 --   name                        VARCHAR         Kernel name, or kind and direction of a copy.
 --   device                      BIGINT          Device number.
---   stream                      BIGINT          Device stream; NULL for operations without a stream, such as some MTIA transfers.
+--   stream                      BIGINT          Device stream, also of replays that were exported on a lane for display; NULL for operations without a stream, such as some MTIA transfers.
 --   context                     BIGINT          Device context.
 --   correlation                 BIGINT          Correlation id, which links a call to the operations that it launched.
 --   launch_id                   BIGINT          event_id of the host call that launched the operation; NULL if not in the trace.
@@ -48,6 +48,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   computed_gbps               DOUBLE [GB/s]   bytes / dur; NULL for a zero duration.
 --   graph_id                    BIGINT          Id of the CUDA graph.
 --   graph_node_id               BIGINT          Id of the node in the CUDA graph.
+--   graph_region                VARCHAR         Name of the region in which the node was captured (torch.cuda.graph_annotations.mark_kernels of PyTorch 2.14).
 --   collective                  VARCHAR         Kind of collective, taken from the metadata if recorded, otherwise from the kernel name.
 --   in_elems                    BIGINT [count]  Number of elements sent.
 --   out_elems                   BIGINT [count]  Number of elements received.
@@ -115,6 +116,7 @@ SELECT
     x.bytes / nullif(x.dur, 0) AS computed_gbps,
     x.graph_id,
     x.graph_node_id,
+    x.graph_region,
     x.collective,
     x.in_elems,
     x.out_elems,

@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   run                   VARCHAR         Run name: one capture of one job.
 --   rank                  INTEGER         Rank of the process.
 --   source                VARCHAR         Path of the trace file.
---   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
+--   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name, merged file or order of names.
 --   role                  VARCHAR         Role of the process in a job with several roles, such as trainer or generator: given when ingesting, stated in distributedInfo, or part of the file names; NULL if there is none.
 --   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, otherwise by rank; NULL without a role.
 --   first_rank            INTEGER         Rank that the role's rank 0 has in the run; not 0 if several roles count their ranks from 0.
@@ -29,6 +29,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   offset_ns             BIGINT [ns]     Start of the rank, relative to the run's first event.
 --   dur                   BIGINT [ns]     Time from the start of the first event until the last event ends; for several recordings, the sum of their durations.
 --   event_count           BIGINT [count]  Number of events in the rank's files.
+--   text_bytes            BIGINT [bytes]  Size of the rank's files, unpacked, as far as they could be read.
 --   drops_last_step       BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   metadata              VARCHAR         All top-level keys of the file except the events, as JSON.
 --   missing_columns       VARCHAR         Columns missing from the rank's files, which an older version wrote; the columns are NULL until the rank is ingested again.
@@ -65,6 +66,7 @@ SELECT
     r.offset_ns AS offset_ns,
     (sum(x.dur) OVER of_rank)::BIGINT AS dur,
     (sum(x.event_count) OVER of_rank)::BIGINT AS event_count,
+    (sum(x.text_bytes) OVER of_rank)::BIGINT AS text_bytes,
     bool_or(r.drops_last_step) OVER of_rank AS drops_last_step,
     x.metadata,
     max(r.missing_columns) OVER of_rank AS missing_columns,

@@ -311,3 +311,31 @@ def test_dumps_of_jobs_of_different_sizes_are_runs(
     runs = [(file.capture, file.rank, Path(file.path).parent.name) for file in found]
     assert runs == [(0, 0, "a"), (1, 0, "b"), (1, 1, "b"), (1, 2, "b")]
     assert "the dumps of each folder become a separate run" in caplog.text
+
+
+def recorded(start_s: float, pid: int) -> dict[str, Any]:
+    """Return a trace that states neither rank nor process, recorded for half a second."""
+    content = with_pid(pid, None, ts=1e6 * start_s, baseTimeNanoseconds=1_700_000_000_000_000_000)
+    end = {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": ""}
+    content["traceEvents"].append({**end, "ts": 1e6 * start_s + 5e5})
+    return content
+
+
+def test_before_and_after_are_no_ranks(ingest: Ingest, tmp_path: Path) -> None:
+    """Two recordings in turn are two runs: the message has a command for each."""
+    job = tmp_path / "job"
+    commands = rf"ingest {job}/before\.json --run before -o STORE; .*{job}/after\.json --run after"
+    with pytest.raises(RankError, match=rf"one after the other.*{commands}"):
+        ingest({"before.json": recorded(0, 7), "after.json": recorded(60, 8)})
+
+
+def test_recordings_at_the_same_time_are_ranks(ingest: Ingest) -> None:
+    """Ranks that state nothing are recorded at the same time."""
+    with ingest({"a.json": recorded(0, 7), "b.json": recorded(0.1, 8)}) as store:
+        assert store.sql("SELECT rank FROM ranks ORDER BY rank").rows() == [(0,), (1,)]
+
+
+def test_commands_name_folders_where_these_hold_one_job(ingest: Ingest, tmp_path: Path) -> None:
+    """Each job of its own folder is one short command."""
+    with pytest.raises(RankError, match=rf"hta-sql ingest {tmp_path}/job/A --run A -o STORE; "):
+        ingest(SEVERAL["backends"][0])

@@ -46,6 +46,9 @@ WITH
         SELECT h.*
         FROM lib.rank_health(runs, ranks) AS h
     ),
+    violations AS (
+        FROM lib._trace_violations(runs, ranks)
+    ),
     unrecorded_kinds AS (
         SELECT
             u.run, u.rank, u.kind, sum(u.dur)::BIGINT AS ns,
@@ -113,7 +116,10 @@ WITH
     ),
     found AS (
         SELECT h.run, h.rank, 'error' AS severity, 'lost_spans' AS finding, h.lost_count::DOUBLE AS value,
-            lib.message('findings.lost_spans', {'is_truncated': h.is_truncated, 'span_count': h.lost_count, 'byte_offset': h.first_loss_offset, 'loss': h.first_loss}) AS message
+            CASE
+                WHEN h.lost_pct IS NULL THEN lib.message('findings.lost_end', {'event_count': h.event_count, 'byte_offset': h.first_loss_offset, 'loss': h.first_loss})
+                ELSE lib.message('findings.lost_spans', {'is_truncated': h.is_truncated, 'span_count': h.lost_count, 'lost_pct': h.lost_pct, 'event_count': h.lost_event_count, 'byte_offset': h.first_loss_offset, 'loss': h.first_loss})
+            END AS message
         FROM health AS h
         WHERE h.lost_count > 0
         UNION ALL
@@ -131,6 +137,36 @@ WITH
             lib.message('findings.suspect_durations', {'op_count': h.suspect_count, 'sum_ns': h.suspect_ns})
         FROM health AS h
         WHERE h.suspect_count > 0
+        UNION ALL
+        SELECT v.run, v.rank, 'warning', 'kernels_before_launch', v.violation_count,
+            lib.message('findings.kernels_before_launch', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'worst_ns': v.worst_ns})
+        FROM violations AS v
+        WHERE v.rule = 'kernels_before_launch'
+        UNION ALL
+        SELECT v.run, v.rank, 'warning', 'waits_without_record', v.violation_count,
+            lib.message('findings.waits_without_record', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
+        FROM violations AS v
+        WHERE v.rule = 'waits_without_record'
+        UNION ALL
+        SELECT v.run, v.rank, 'warning', 'waits_before_record', v.violation_count,
+            lib.message('findings.waits_before_record', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
+        FROM violations AS v
+        WHERE v.rule = 'waits_before_record'
+        UNION ALL
+        SELECT v.run, v.rank, 'warning', 'syncs_before_kernels', v.violation_count,
+            lib.message('findings.syncs_before_kernels', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'worst_ns': v.worst_ns})
+        FROM violations AS v
+        WHERE v.rule = 'syncs_before_kernels'
+        UNION ALL
+        SELECT v.run, v.rank, 'note', 'collectives_without_metadata', v.violation_count,
+            lib.message('findings.collectives_without_metadata', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
+        FROM violations AS v
+        WHERE v.rule = 'collectives_without_metadata'
+        UNION ALL
+        SELECT v.run, v.rank, 'note', 'sequence_numbers_shared', v.violation_count,
+            lib.message('findings.sequence_numbers_shared', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'example': v.example})
+        FROM violations AS v
+        WHERE v.rule = 'sequence_numbers_shared'
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'no_events', 0,
             lib.message('findings.no_events', NULL)

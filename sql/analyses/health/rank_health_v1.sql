@@ -3,7 +3,7 @@
 -- This analysis only counts and measures; see the findings analysis for the consequences of flaws.
 --
 -- Title: Contents of each trace
--- Shown: rank, event_count, gpu_op_count, linked_pct, step_count, median_step_ns, lost_count, suspect_count, device_skew_ns
+-- Shown: rank, event_count, gpu_op_count, linked_pct, step_count, median_step_ns, lost_count, lost_pct, suspect_count, device_skew_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as requested by users of HTA and Kineto
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 -- Columns:
 --   run                    VARCHAR         Run name.
 --   rank                   INTEGER         Rank of the process.
---   rank_source            VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
+--   rank_source            VARCHAR         Source of the rank number: given, distributedInfo, file name, merged file or order of names.
 --   event_count            BIGINT [count]  Number of events in the file.
 --   cpu_op_count           BIGINT [count]  Number of host operators.
 --   python_call_count      BIGINT [count]  Number of Python frames.
@@ -32,6 +32,9 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   step_count             BIGINT [count]  Number of profiler steps.
 --   median_step_ns         BIGINT [ns]     Median step duration.
 --   lost_count             BIGINT [count]  Number of unreadable spans in the file.
+--   lost_bytes             BIGINT [bytes]  Size of these spans, an estimate if a compressed file is damaged; NULL if the file is cut off, so that it is unknown.
+--   lost_event_count    BIGINT [count]  Number of events that these spans would have at the density of the rest; NULL if unknown.
+--   lost_pct               DOUBLE [%]      lost_bytes as a share of the file; NULL if unknown.
 --   repaired_count         BIGINT [count]  Number of repaired events.
 --   odd_argument_count     BIGINT [count]  Number of argument values that do not fit the type of their column and are therefore stored as NULL.
 --   suspect_count          BIGINT [count]  Device operations with an impossible duration.
@@ -54,6 +57,9 @@ SELECT
     h.step_count,
     h.median_step_ns,
     h.lost_count,
+    h.lost_bytes,
+    h.lost_event_count,
+    h.lost_pct,
     h.repaired_count,
     h.odd_argument_count,
     h.suspect_count,

@@ -10,7 +10,7 @@
 -- no node ids. Work outside graphs has no rows.
 --
 -- Title: Kernels inside CUDA graphs
--- Shown: rank, sum_ns, graph_pct, name, frame, mean_ns, run_count, graph_id
+-- Shown: rank, sum_ns, graph_pct, name, graph_region, frame, mean_ns, run_count, graph_id
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.cuda.graph_annotations
@@ -42,6 +42,7 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   kind           VARCHAR         Kind of operation: kernel, memcpy or memset.
 --   class          VARCHAR         Class of the operation: computation, communication or memory.
 --   name           VARCHAR         Kernel name.
+--   graph_region   VARCHAR         Name of the region in which the node was captured (torch.cuda.graph_annotations.mark_kernels of PyTorch 2.14); NULL if not recorded.
 --   frame          VARCHAR         Innermost frame that launched the kernel during capture, as file(line): function; NULL if unknown.
 --   stack          VARCHAR         All frames as JSON, innermost first; NULL if unknown.
 --   run_count      BIGINT [count]  Number of executions.
@@ -77,7 +78,8 @@ WITH
             g.run, g.rank, g.kind, g.class, g.name, g.dur, m.graph_number::BIGINT AS graph_number, m.node_number::BIGINT AS node_number,
             m.match_method, lib.op_base_name(m.captured_op_name) AS operator, m.module_path, m.captured_frame,
             coalesce(nullif(g.graph_node_id >> 32, 0), g.graph_id) AS graph_id,
-            nullif(g.graph_node_id, 0) & 4294967295 AS graph_node_id
+            nullif(g.graph_node_id, 0) & 4294967295 AS graph_node_id,
+            g.graph_region
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         LEFT JOIN graph_matches AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
         WHERE g.graph_node_id > 0 OR m.match_method IS NOT NULL
@@ -85,7 +87,7 @@ WITH
     summed AS (
         SELECT
             n.run, n.rank, n.graph_id, n.graph_node_id, n.graph_number, n.node_number, n.match_method, n.operator, n.module_path,
-            n.captured_frame, n.kind, n.class, n.name,
+            n.captured_frame, n.graph_region, n.kind, n.class, n.name,
             count(*) AS run_count, sum(n.dur)::BIGINT AS sum_ns, avg(n.dur) AS mean_ns, min(n.dur) AS min_ns, max(n.dur) AS max_ns
         FROM nodes AS n
         GROUP BY ALL
@@ -103,6 +105,7 @@ SELECT
     s.kind,
     s.class,
     s.name,
+    s.graph_region,
     coalesce(k.frame, s.captured_frame) AS frame,
     k.stack,
     s.run_count,

@@ -9,11 +9,11 @@ CREATE OR REPLACE TABLE job AS
 WITH
     jobs AS (
         SELECT unnest(
-            $jobs::STRUCT(part BIGINT, run VARCHAR, rank INTEGER, rank_source VARCHAR, role VARCHAR, first_rank INTEGER, source VARCHAR, event_count BIGINT, metadata VARCHAR)[]
+            $jobs::STRUCT(part BIGINT, run VARCHAR, rank INTEGER, rank_source VARCHAR, role VARCHAR, first_rank INTEGER, source VARCHAR, event_count BIGINT, text_bytes BIGINT, metadata VARCHAR)[]
         ) AS j
     )
 SELECT
-    j.j.part, j.j.run, j.j.rank, j.j.rank_source, j.j.role, j.j.first_rank, j.j.source, j.j.event_count,
+    j.j.part, j.j.run, j.j.rank, j.j.rank_source, j.j.role, j.j.first_rank, j.j.source, j.j.event_count, j.j.text_bytes,
     j.j.metadata::JSON AS metadata
 FROM jobs AS j;
 

@@ -7,11 +7,11 @@ SELECT
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
     x.name,
-    x.cat AS category,
-    -- PM sampling names the device in a string such as "GPU 0 Counters"; other device counters give the device
-    -- number.
+    -- PM sampling names the device in a string such as "GPU 0 Counters"; the CUPTI monitor of PyTorch 2.14 then states no
+    -- category. Other device counters give the device number.
+    CASE WHEN x.cat IS NULL AND regexp_matches(x.pid, '^GPU ([0-9]+) Counters$') THEN 'hardware_counters' ELSE x.cat END AS category,
     CASE
-        WHEN x.cat = 'hardware_counters' THEN TRY_CAST(regexp_extract(x.pid, '^GPU ([0-9]+) Counters$', 1) AS BIGINT)
+        WHEN coalesce(x.cat, 'hardware_counters') = 'hardware_counters' THEN TRY_CAST(regexp_extract(x.pid, '^GPU ([0-9]+) Counters$', 1) AS BIGINT)
         WHEN x.cat IN ('mtia_counters', 'xpu_scope_profiler') THEN TRY_CAST(x.pid AS BIGINT)
     END AS device,
     x.series,

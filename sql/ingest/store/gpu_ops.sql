@@ -32,10 +32,15 @@ SELECT
     x.block[1] AS block_x,
     x.block[2] AS block_y,
     x.block[3] AS block_z,
-    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args, odd_arguments, grid, block) REPLACE (
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args, odd_arguments, grid, block, hardware_stream) REPLACE (
         coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
-        -- MTIA lanes are not streams: a transfer without a stream argument belongs to no stream.
-        CASE WHEN lane_is_stream(x.cat) THEN coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) ELSE x.stream END AS stream,
+        -- MTIA lanes are not streams: a transfer without a stream argument belongs to no stream. PyTorch may move the
+        -- replays of a graph to lanes for display, and then keeps the stream in another argument.
+        CASE
+            WHEN x.hardware_stream IS NOT NULL THEN x.hardware_stream
+            WHEN lane_is_stream(x.cat) THEN coalesce(x.stream, TRY_CAST(x.tid AS BIGINT))
+            ELSE x.stream
+        END AS stream,
         l.collective AS collective,
         ranks_in_run(x.pg_ranks, frame_of($frames, x.event_id).first_rank) AS pg_ranks,
         end_in_run(

@@ -37,6 +37,7 @@ SELECT
     c.start_ns,
     c.last_ts - c.first_ts AS dur,
     j.event_count,
+    j.text_bytes,
     k.metadata::VARCHAR AS metadata
 FROM keys AS k
 JOIN job AS j ON j.part = k.part

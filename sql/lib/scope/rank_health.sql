@@ -44,6 +44,9 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   first_step_ns                    BIGINT [ns]     Duration of the first step.
 --   median_step_ns                   BIGINT [ns]     Median step duration.
 --   lost_count                       BIGINT [count]  Number of unreadable spans in the file.
+--   lost_bytes                       BIGINT [bytes]  Size of these spans, an estimate if a compressed file is damaged; NULL if the file is cut off, so that it is unknown.
+--   lost_event_count              BIGINT [count]  Number of events that these spans would have at the density of the rest; NULL if unknown.
+--   lost_pct                         DOUBLE [%]      lost_bytes as a share of the file; NULL if unknown.
 --   is_truncated                     BOOLEAN         Whether the file is truncated.
 --   repaired_count                   BIGINT [count]  Number of repaired events.
 --   odd_argument_count               BIGINT [count]  Argument values that do not fit the type of their column.
@@ -142,23 +145,35 @@ WITH
         FROM cluster_step_traces AS c
         SEMI JOIN _ranks AS k ON k.run = c.run AND k.rank = c.rank
     ),
+    _quarantined AS (
+        SELECT
+            q.*, k.text_bytes,
+            q.is_lost AND q.event_id IS NULL AND regexp_matches(q.reason, 'the file is cut off|breaks off|the compressed file is damaged|follows the compressed data|the rest of the file') AS is_end
+        FROM quarantine AS q
+        JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
+        -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage to the trace.
+        WHERE NOT regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot): ')
+    ),
     _flaws AS (
         SELECT
             q.run,
             q.rank,
             count(*) FILTER (q.is_lost) AS lost_count,
-            bool_or(q.is_lost AND regexp_matches(q.reason, 'the file is cut off|breaks off')) AS is_truncated,
+            bool_or(q.is_end) AS is_truncated,
+            coalesce(bool_or(q.is_lost AND q.byte_count IS NULL), false) AS is_unknown,
+            sum(q.byte_count) FILTER (q.is_lost) AS lost_bytes,
+            -- They are in event_count.
+            count(q.event_id) FILTER (q.is_lost) AS lost_in_place_count,
+            coalesce(sum(q.byte_count) FILTER (q.is_lost AND NOT q.is_end), 0) AS lost_inside_bytes,
+            coalesce(sum(q.byte_count) FILTER (q.is_end), 0) AS lost_behind_bytes,
             count(*) FILTER (NOT q.is_lost AND q.argument IS NULL) AS repaired_count,
             count(q.argument) AS odd_argument_count,
             arg_min(q.reason, q.byte_offset) FILTER (q.is_lost) AS first_loss,
             min(q.byte_offset) FILTER (q.is_lost) AS first_loss_offset,
             arg_min(q.reason, q.byte_offset) FILTER (NOT q.is_lost AND q.argument IS NULL) AS first_repair,
             arg_min(q.reason || ': ' || coalesce(q.excerpt, ''), (q.event_id, q.argument)) FILTER (q.argument IS NOT NULL) AS first_odd_argument
-        FROM quarantine AS q
-        SEMI JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
-        -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage to the trace.
-        WHERE NOT regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot): ')
-        GROUP BY ALL
+        FROM _quarantined AS q
+        GROUP BY q.run, q.rank
     )
 SELECT
     k.run,
@@ -196,6 +211,16 @@ SELECT
     s.first_step_ns,
     s.median_step_ns,
     coalesce(f.lost_count, 0) AS lost_count,
+    CASE WHEN NOT coalesce(f.is_unknown, false) THEN coalesce(f.lost_bytes, 0)::BIGINT END AS lost_bytes,
+    -- The lost part is estimated to have as many events a byte as the part that was read.
+    CASE
+        WHEN NOT coalesce(f.is_unknown, false) THEN
+            coalesce(round(f.lost_bytes * ((k.event_count - f.lost_in_place_count) / nullif(k.text_bytes - f.lost_inside_bytes, 0)))::BIGINT, 0)
+    END AS lost_event_count,
+    CASE
+        WHEN NOT coalesce(f.is_unknown, false) THEN
+            coalesce(100 * (f.lost_bytes / nullif(k.text_bytes + f.lost_behind_bytes, 0)), 0)
+    END AS lost_pct,
     coalesce(f.is_truncated, false) AS is_truncated,
     coalesce(f.repaired_count, 0) AS repaired_count,
     coalesce(f.odd_argument_count, 0) AS odd_argument_count,

@@ -1,0 +1,47 @@
+"""States which traces could not be read completely: answers cover only the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hta_sql.store.query.trace_store import TraceStore
+
+SHOWN = 3
+"""Maximum number of ranks of a run that are named."""
+
+_ANY = "SELECT DISTINCT run FROM quarantine WHERE is_lost ORDER BY run"
+
+
+def loss_sentences(store: TraceStore, runs: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """Return sentences about the lost parts of traces, by run; runs without losses are left out.
+
+    Costs one small query unless something was lost.
+    """
+    damaged = [run for (run,) in store.sql(_ANY).rows() if not runs or run in runs]
+    if not damaged:
+        return {}
+    found: dict[str, list[str]] = {}
+    for row in store.run("findings", runs=damaged).records():
+        if row["finding"] == "lost_spans":
+            found.setdefault(row["run"], []).append(f"rank {row['rank']}: {row['message']}")
+    return {run: _shortened(sentences) for run, sentences in found.items()}
+
+
+def _shortened(sentences: list[str]) -> list[str]:
+    left = len(sentences) - SHOWN
+    if left <= 0:
+        return sentences
+    return [*sentences[:SHOWN], f"{left} more ranks: hta-sql doctor lists them."]
+
+
+def lost_text(health: Sequence[dict[str, Any]]) -> str:
+    """Return how much of the traces of a run could not be read, from rows of ``rank_health``."""
+    damaged = [row for row in health if row["lost_count"]]
+    if not damaged:
+        return "none lost"
+    if any(row["lost_pct"] is None for row in damaged):
+        return "more lost: a trace is cut off"
+    events = sum(row["lost_event_count"] for row in damaged)
+    return f"about {events:,} lost ({max(row['lost_pct'] for row in damaged):.1f} % of a trace)"
