@@ -25,21 +25,29 @@ def finding(store: TraceStore, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("header", "code"),
-    [({}, "no_memory_events"), ({"profile_memory": 1}, "no_memory_events_recorded")],
+    ("header", "name", "code"),
+    [
+        ({}, "no_memory_events", "no_memory_events"),
+        ({"profile_memory": 1}, "no_memory_events", "no_memory_events_recorded"),
+        ({}, "no_stacks", "no_stacks"),
+        ({"with_stack": 1}, "no_stacks", "no_stacks_recorded"),
+        ({}, "no_shapes", "no_shapes"),
+        ({"record_shapes": 1}, "no_shapes", "no_shapes_recorded"),
+    ],
 )
 def test_an_option_that_was_on_is_no_remedy(
     header: dict[str, int],
+    name: str,
     code: str,
     ingest_trace: Callable[..., TraceStore],
     tmp_path: Path,
 ) -> None:
-    """The remedy does not suggest profile_memory if the header states that it was on."""
+    """No remedy suggests an option that was on according to the header."""
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({**header, "traceEvents": [OPERATOR]}), encoding="utf-8")
     with ingest_trace({0: path}) as store:
         remedy = render(f"findings.{code}", column="remedy")
-        assert finding(store, "no_memory_events")["remedy"] == remedy
+        assert finding(store, name)["remedy"] == remedy
 
 
 def test_a_truncated_file_is_called_so(

@@ -54,9 +54,11 @@ def advice(
     the evidence, use: hta-sql run STORE advice.
     """
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.cli.scope import check_scope  # noqa: PLC0415
 
     with open_to_query(store, memory_limit=memory_limit) as opened:
         scope = {"runs": runs, "ranks": ranks, "steps": steps}
+        check_scope(opened, scope)
         part = opened.of_roles(roles)
         print_advice(part, label(store, runs), {**scope, "min_pct": min_pct})
 
@@ -70,14 +72,19 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
         given: Parameters of the analysis.
     """
     from hta_sql.cli.terminal import wrapped  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.results.losses import loss_sentences, missing_ranks  # noqa: PLC0415
     from hta_sql.text import counted  # noqa: PLC0415
 
+    for limits in (missing_ranks, loss_sentences):
+        for run, sentences in limits(opened, given.get("runs")).items():
+            for sentence in sentences:
+                note(wrapped(f"warning: {run} {sentence}"))
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
         applicable = list(rows)
         click.echo(f"{run}: {counted(len(applicable), 'recommendation')}{_together(applicable)}")
         for row in applicable:
-            click.echo(wrapped(_paragraph(row, store)))
+            click.echo(wrapped(_paragraph(row, store, _replayed(opened, row))))
     if not found:
         note(
             "No recommendations: none saves as much as --min-pct requires, or the traces have no events."
@@ -110,17 +117,28 @@ def _together(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _of_rank(row: dict[str, Any]) -> str:
-    """Return the option that shows only the rank of a recommendation, if it is about one rank."""
+def _replayed(opened: TraceStore, row: dict[str, Any]) -> str:
+    """Return what the replay of the job estimates for a recommendation; empty unless it does."""
+    if row["rule"] != "late_rank":
+        return ""
+    for found in opened.run("what_if", runs=[row["run"]]).records():
+        if found["scenario"] == "no late rank" and found["saved_pct"] is not None:
+            least = "at least " if found["bound"] == "lower" else ""
+            return f" The replay of the job (what_if) estimates {least}{found['saved_pct']:.1f} %."
+    return ""
+
+
+def ranks_of(row: dict[str, Any]) -> list[int]:
+    """Return the rank that the next analysis is limited to; empty unless it is about one rank."""
     from hta_sql.library.objects import load_library  # noqa: PLC0415 - lazy, to start faster
 
     parameters = {one.name for one in load_library().find(row["next_analysis"]).parameters}
     if row["rank_count"] > 1 or row["rule"] in ACROSS_RANKS or "ranks" not in parameters:
-        return ""
-    return f" --ranks {row['rank']}"
+        return []
+    return [row["rank"]]
 
 
-def _paragraph(row: dict[str, Any], store: str) -> str:
+def _paragraph(row: dict[str, Any], store: str, replayed: str) -> str:
     from hta_sql.text import cut_middle, printable, time_text  # noqa: PLC0415
 
     saves = "saves an unknown amount"
@@ -134,13 +152,14 @@ def _paragraph(row: dict[str, Any], store: str) -> str:
         where = f"{row['rank_count']} ranks, most on {where}"
     subject = printable(cut_middle(row["subject"], 80)) if row["subject"] else ""
     most = f" Most: {subject}." if subject and subject not in row["message"] else ""
+    of_rank = "".join(f" --ranks {rank}" for rank in ranks_of(row))
     lines = [
         (
             f"\n{row['position']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}"
             f"  [{row['finding_id']}]"
         ),
-        f"   {printable(row['message'])}{most}",
+        f"   {printable(row['message'])}{most}{replayed}",
         f"   Try: {row['remedy']}",
-        f"   See: hta-sql run {shlex.quote(store)} {row['next_analysis']}{_of_rank(row)}",
+        f"   See: hta-sql run {shlex.quote(store)} {row['next_analysis']}{of_rank}",
     ]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from textwrap import wrap
 from typing import Any
 
-from hta_sql.exports.changes import Comparison
+from hta_sql.exports.changes import Comparison, side_name
 from hta_sql.exports.headline import PARTS, has_too_few_steps, signed_time
 from hta_sql.text import CUT, counted, cut_column, cut_middle, printable, time_text
 
@@ -18,6 +18,9 @@ UNSURE = 5
 
 UNSURE_SHARE = 0.01
 """Minimum difference of an insignificant change to be listed, as a share of the step."""
+
+_PART_OF = "part of a"
+"""Start of the heading of the table of parts."""
 
 _NAME = 48
 
@@ -78,17 +81,8 @@ def markdown_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _title(comparison: Comparison) -> str:
-    sides = [_side_name(side) for side in (comparison.control, comparison.test)]
+    sides = [side_name(side) for side in comparison.sides]
     return printable(f"{sides[0]} ▸ {sides[1]}: {comparison.level}")
-
-
-def _side_name(side: Any) -> str:
-    narrowed = [
-        f"{what} {','.join(map(str, chosen))}"
-        for what, chosen in (("ranks", side.ranks), ("steps", side.steps))
-        if chosen is not None
-    ]
-    return f"{side.run} ({'; '.join(narrowed)})" if narrowed else str(side.run)
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -109,11 +103,10 @@ def _notes(comparison: Comparison) -> list[str]:
 
 
 def _part_rows(comparison: Comparison) -> list[list[str]]:
-    rows = [
-        ["part of a step", comparison.control.run, comparison.test.run, "difference", "noise", ""]
-    ]
+    unit = comparison.unit
+    rows = [[f"{_PART_OF} {unit}", *comparison.names, "difference", "noise", ""]]
     for row in (*comparison.of_level("part"), comparison.step):
-        name = PARTS[row["part"]] if row["part"] else "step"
+        name = PARTS[row["part"]] if row["part"] else unit
         rows.append([name, *_times(row, comparison.step), row["verdict"]])
     return rows
 
@@ -203,7 +196,7 @@ def _aligned(rows: list[list[str]], width: int) -> Iterator[str]:
 
 def _fitted(rows: list[list[str]], width: int) -> list[list[str]]:
     """Cut names and omit columns until the rows fit the width, as far as possible."""
-    if rows[0][0] == "part of a step":
+    if rows[0][0].startswith(_PART_OF):
         room = min(_SHORT_NAME, max(_RUN_NAME, width // 2 - 28))
         rows = [[rows[0][0], *cut_column(rows[0][1:3], room), *rows[0][3:]], *rows[1:]]
     for omitted in _OMITTED:
@@ -237,7 +230,7 @@ def aligned(rows: list[list[str]], numeric: Collection[int]) -> Iterator[str]:
 
 
 def _is_time(head: str, rows: list[list[str]], column: int) -> bool:
-    return head in ("difference", "noise") or (rows[0][0] == "part of a step" and column in (1, 2))
+    return head in ("difference", "noise") or (rows[0][0].startswith(_PART_OF) and column in (1, 2))
 
 
 def piped(cells: Iterable[str]) -> str:

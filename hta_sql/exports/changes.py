@@ -103,8 +103,37 @@ class Comparison:
     @cached_property
     def message(self) -> str:
         """The headline: change of the step, its significance, and its main cause."""
+        if self._recorded_steps == {"recorded", "none recorded"}:
+            return (
+                "Only one side has profiler steps: a step is not compared with a whole capture. Record "
+                "both with prof.step() in the loop, or both without."
+            )
         runs = (self.control.run, self.test.run)
-        return headline(runs, self._rows, self.causes, self.operators)
+        return headline(runs, self._rows, self.causes, self.operators, self.unit)
+
+    @property
+    def _recorded_steps(self) -> set[str]:
+        (steps,) = (fact for fact in self._facts if fact["fact"] == "steps")
+        return {steps["control_value"], steps["test_value"]}
+
+    @property
+    def unit(self) -> str:
+        """What is compared: ``step``, or ``capture`` if neither side has steps."""
+        return "capture" if self._recorded_steps == {"none recorded"} else "step"
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the sides in headings, which differ."""
+        runs = (self.control.run, self.test.run)
+        if runs[0] != runs[1]:
+            return runs
+        names = tuple(f"{run}{_narrowed(side)}" for run, side in zip(runs, self.sides, strict=True))
+        return (names[0], names[1]) if names[0] != names[1] else ("control", "test")
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Control and test."""
+        return self.control, self.test
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON; times are ns per step, ``changes`` excludes noise."""
@@ -248,6 +277,21 @@ def _other_counts(
         include_last_profiler_step=include_last_profiler_step,
     ).records()
     return [row for row in rows if row["diff_count"] and row["name"] not in known]
+
+
+def _narrowed(side: Side) -> str:
+    """Return the ranks and steps of a side in parentheses; empty if it has all."""
+    chosen = [
+        f"{what} {','.join(map(str, values))}"
+        for what, values in (("ranks", side.ranks), ("steps", side.steps))
+        if values is not None
+    ]
+    return f" ({'; '.join(chosen)})" if chosen else ""
+
+
+def side_name(side: Side) -> str:
+    """Return the run of a side, with its ranks and steps if they were selected."""
+    return f"{side.run}{_narrowed(side)}"
 
 
 def fact_text(fact: dict[str, Any]) -> str:

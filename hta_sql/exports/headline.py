@@ -32,6 +32,9 @@ _NAMED = 3
 _NEW_SHARE = 0.1
 """Minimum share of the step's difference for new or removed operators to come first."""
 
+BOOKKEEPING = ("lag", "other")
+"""Parts that only move time between steps, often with opposite signs: they are no headline."""
+
 _FEW_STEPS = 3
 """Number of steps on a side up to which a noise above the step time is not stated as a time."""
 
@@ -43,6 +46,7 @@ def headline(
     rows: Sequence[Row],
     causes: Sequence[Row],
     operators: Sequence[Row],
+    unit: str = "step",
 ) -> str:
     """Return the headline: the change of a step, its significance, and its main cause.
 
@@ -52,59 +56,70 @@ def headline(
             largest difference first.
         causes: Rows of ``lib.compared_causes``, largest first.
         operators: Rows of ``trace_diff`` whose counts differ, if the steps are otherwise equal.
+        unit: What is compared: ``step``, or ``capture`` if neither run has steps.
     """
     (step,), parts, details = (
         [row for row in rows if row["level"] == level] for level in ("step", "part", "row")
     )
     if step["diff_ns"] == 0 and not any(row["is_change"] for row in details):
-        return _equal_text(step, operators)
+        return _equal_text(step, operators, unit)
     slow = zip(runs, (step["control_slow_steps"], step["test_slow_steps"]), strict=True)
     sentences = [
-        f"{_difference_text(step)}{_trust(step)}.",
+        f"{_difference_text(step, unit)}{_trust(step, unit)}.",
         *(f"{run}: {steps}." for run, steps in slow if steps),
-        _lead(step, parts, details, causes),
+        _lead(step, parts, details, causes, unit),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _equal_text(step: Row, operators: Sequence[Row]) -> str:
+def _equal_text(step: Row, operators: Sequence[Row], unit: str) -> str:
     time = time_text(step["control_ns"])
     if not operators:
-        return f"Nothing changed: a step takes {time} on both sides."
+        return f"Nothing changed: a {unit} takes {time} on both sides."
     counts = [
         f"{row['name']} {row['control_count'] or 0:,} ▸ {row['test_count'] or 0:,}"
         for row in operators
     ]
-    return f"A step takes {time} on both sides. Recorded more or less often: {_listed(counts)}."
+    return f"A {unit} takes {time} on both sides. Recorded more or less often: {_listed(counts)}."
 
 
-def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence[Row]) -> str:
+def _lead(
+    step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence[Row], unit: str
+) -> str:
     """Return the main cause of the change: new operators, a cause on a rank, a part, or a row."""
     if step["verdict"] == "unknown" and step["noise_ns"] is not None:
         certain = [row for row in rows if row["is_change"] and row["part"] not in _EFFECTS]
         if certain:
             return f"Significant changes: {_listed([_row_text(row) for row in certain])}."
-    same_way = [row for row in rows if row["diff_ns"] * step["diff_ns"] > 0]
+    same_way = [
+        row
+        for row in rows
+        if row["diff_ns"] * step["diff_ns"] > 0 and row["part"] not in BOOKKEEPING
+    ]
     changed = [row for row in same_way if row["is_change"]]
     first = next((row for row in changed if row["part"] not in _EFFECTS), None)
-    cause = causes[0] if causes else None
+    # Unrecorded time follows from what the recorder lost.
+    cause = next((cause for cause in causes if cause["cause"] != "unrecorded"), None)
     largest = max((abs(row["diff_ns"]) for row in (first, cause) if row), default=0)
     is_one = 2 * largest >= abs(step["diff_ns"])
     return (
         _new_text(step, changed, largest if is_one else 0)
         or ("" if is_one else _part_text(step, parts, changed))
-        or _one_text(step, same_way, first, cause)
+        or _one_text(step, same_way, first, (cause, unit) if cause else None)
     )
 
 
-def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row | None) -> str:
+def _one_text(
+    step: Row, same_way: Sequence[Row], first: Row | None, cause: tuple[Row, str] | None
+) -> str:
     """Return the sentence about the cause or row that accounts for most of the difference."""
     changed = [row for row in same_way if row["is_change"]]
     # Host activity is more specific than idle time of the device.
     least = (0.5 if first["part"] == "idle" else 1) * abs(first["diff_ns"]) if first else 0
-    if cause and abs(cause["diff_ns"]) >= least:
-        is_sure = step["is_change"] or step["verdict"] in _SOME_STEPS
-        return f"{_cause_text(cause)}{'' if is_sure else ', not statistically significant'}."
+    if cause and abs(cause[0]["diff_ns"]) >= least:
+        if step["is_change"] or step["verdict"] in _SOME_STEPS:
+            return f"Cause{_cause_text(*cause)}."
+        return f"Largest difference, not statistically significant{_cause_text(*cause)}."
     if first or changed:
         row = first or changed[0]
         beyond = "" if row["noise_ns"] is None else " beyond noise"
@@ -150,39 +165,43 @@ def _row_text(row: Row) -> str:
     return f"{row['subject']} ({row['part']}), {signed_time(row['diff_ns'])}"
 
 
-def _difference_text(step: Row) -> str:
+def _difference_text(step: Row, unit: str) -> str:
     if step["diff_ns"] == 0:
-        return f"A step takes {time_text(step['control_ns'])} on both sides"
-    longer = "longer" if step["diff_ns"] > 0 else "shorter"
+        return f"A {unit} takes {time_text(step['control_ns'])} on both sides"
+    longer = "longer" if step["diff_ns"] > 0 else "less"
     average = " on average" if max(_step_counts(step)) > 1 else ""
     median = ""
     if min(_step_counts(step)) > 2 and step["control_median_ns"]:
         share = 100 * (step["test_median_ns"] / step["control_median_ns"] - 1)
         median = f"; median {share:+.1f} %"
     return (
-        f"A step takes {time_text(abs(step['diff_ns']))} {longer}{average} "
+        f"A {unit} takes {time_text(abs(step['diff_ns']))} {longer}{average} "
         f"({time_text(step['control_ns'])} ▸ {time_text(step['test_ns'])}, "
         f"{step['diff_pct'] or 0:+.1f} %{median})"
     )
 
 
-def _cause_text(cause: Row) -> str:
+def _cause_text(cause: Row, unit: str) -> str:
     """Format a cause: its ranks (unless all), its description, and its time."""
     ranks = cause["on_ranks"] or ()
     where = f" on rank{'s' if len(ranks) > 1 else ''} {rank_spans(ranks)}" if ranks else ""
-    longer = "longer" if cause["diff_ns"] > 0 else "shorter"
-    time = f"{time_text(abs(cause['diff_ns']))} {longer} a step"
+    longer = "longer" if cause["diff_ns"] > 0 else "less"
+    time = f"{time_text(abs(cause['diff_ns']))} {longer} a {unit}"
     late = "; the other ranks wait for it" if cause["is_straggler"] and len(ranks) == 1 else ""
     name = cause["name"] or "no event"
     if cause["part"] == "idle":
         doing = "" if cause["cause"] in _OF_THE_DEVICE else f" while its host is in {name}"
-        return f"Cause{where}: the device idles {time}{doing} ({cause['cause']}){late}"
-    return f"Cause{where}: {name} ({cause['part']}) takes {time}{late}"
+        return f"{where}: the device idles {time}{doing} ({cause['cause']}){late}"
+    return f"{where}: {name} ({cause['part']}) takes {time}{late}"
 
 
-def _trust(step: Row) -> str:
+def _trust(step: Row, unit: str) -> str:
     """Return the phrase about the significance of the step's difference."""
     noise = step["noise_ns"]
+    if noise is None and unit == "capture":
+        return (
+            "; significance unknown: without profiler steps, nothing shows how much the work varies"
+        )
     if noise is None:
         return "; significance unknown: a side has only one step"
     within = f"(± {time_text(noise)})"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _FACT = re.compile(
-    r"^(Title|Status|Since|Reference|Needs|Scope|Materialized|Changed|Drawn from|Ranks|Report|Shown): (.+)$"
+    r"^(Title|Status|Since|Reference|Needs|Scope|Materialized|Changed|Drawn from|Ranks|Report|Shown|Also): (.+)$"
 )
 
 TITLE_CHARACTERS = 60

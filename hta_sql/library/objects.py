@@ -148,7 +148,7 @@ class SqlObject:
                 (c.name, c.type, c.unit, c.doc) for c in self.columns
             ],
         }
-        hidden = ("Title", "Report", "Shown")
+        hidden = ("Title", "Report", "Shown", "Also")
         facts = {key: text for key, text in self.facts.items() if key not in hidden}
         heading = f"{self.title} ({self.name})" if self.version else self.name
         return object_markup(heading, self.full_description, facts, tables, self.text)
@@ -288,6 +288,19 @@ class Library:
         """List the result of :meth:`newest`, sorted by topic."""
         return sorted(self.newest(), key=lambda a: (a.topic, a.name))
 
+    def _suggested(self, name: str) -> str:
+        """Return the analysis that a name may mean: by other words for it, then by its letters."""
+        wanted = _words(name)
+        meant = {
+            a.base_name: len(wanted & _words(f"{a.base_name} {a.facts.get('Also', '')} {a.title}"))
+            for a in self.newest()
+            if any(wanted <= _words(other) for other in a.facts.get("Also", "").split(", "))
+            or wanted <= _words(a.title)
+        }
+        if meant:
+            return f" Did you mean {max(sorted(meant), key=meant.__getitem__)!r}?"
+        return nearest(name, sorted({a.base_name for a in self.analyses}))
+
     def find(self, name: str, version: int | None = None) -> SqlObject:
         """Find an analysis by name, with or without its version.
 
@@ -300,9 +313,8 @@ class Library:
             name, version = match.group(1), int(match.group(2))
         found = self.versions(name)
         if not found:
-            names = sorted({a.base_name for a in self.analyses})
             raise AnalysisNotFoundError(
-                f"No analysis {name!r}.{nearest(name, names)} See them all: hta-sql list"
+                f"No analysis {name!r}.{self._suggested(name)} See them all: hta-sql list"
             )
         if version is None:
             return next(a for a in self.newest() if a.base_name == name)
@@ -313,6 +325,11 @@ class Library:
         raise AnalysisNotFoundError(
             f"Analysis {name!r} has no version {version}; available: {known}."
         )
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a name or title, without the ending of plurals."""
+    return {word.rstrip("s") for word in re.split(r"\W|_", text.lower()) if word}
 
 
 @cache

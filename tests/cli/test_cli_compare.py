@@ -60,7 +60,7 @@ def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPa
     lines = done.out.splitlines()
     assert lines[0] == "base (steps 1) ▸ base (steps 2): limited"
     assert "same operators and shapes: 0.0 %" in lines[1]
-    assert "A step takes 100.000 µs shorter (200.000 µs ▸ 100.000 µs, -50.0 %)" in done.out
+    assert "A step takes 100.000 µs less (200.000 µs ▸ 100.000 µs, -50.0 %)" in done.out
     assert "significance unknown" in done.out
     assert "aten::addmm" in done.out
     assert "removed" in done.out

@@ -44,8 +44,9 @@ def lagging(lag_ns: int) -> Any:
     lag = {**step, "part": "lag", "control_ns": 0, "test_ns": lag_ns}
     side = SimpleNamespace(run="job", ranks=None, steps=None)
     return SimpleNamespace(
-        control=side,
-        test=side,
+        sides=(side, side),
+        names=("control", "test"),
+        unit="step",
         level="comparable",
         message="A step.",
         step=step,

@@ -242,15 +242,24 @@ WITH
     short AS (
         SELECT n.name, n.short_name FROM lib.short_names('kernel_names') AS n
     ),
+    -- Recording Python stacks slows the host down.
+    stacked AS (
+        SELECT DISTINCT c.run, c.rank, true AS has_stacks FROM python_calls AS c WHERE lib.is_requested(runs, c.run)
+    ),
     measured AS (
         SELECT
-            f.* REPLACE (coalesce(n.short_name, f.subject) AS subject), s.step_count, s.recorded_ns, coalesce(s.has_steps, false) AS has_steps,
+            f.* REPLACE (
+                coalesce(n.short_name, f.subject) AS subject,
+                CASE WHEN p.has_stacks AND f.rule IN ('launch_bound', 'host_work') AND f.confidence = 'high' THEN 'medium' ELSE f.confidence END AS confidence
+            ),
+            coalesce(p.has_stacks, false) AS has_stacks, s.step_count, s.recorded_ns, coalesce(s.has_steps, false) AS has_steps,
             -- Below 1 %, the recorded part is not worth a mention.
             coalesce(s.unrecorded_ns >= 0.01 * s.step_ns AND s.unrecorded_ns > 0, false) AS is_partial,
             100 * (f.ceiling_ns / s.recorded_ns) AS ceiling_pct
         FROM found AS f
         LEFT JOIN spans AS s ON s.run = f.run AND s.rank = f.rank
         LEFT JOIN short AS n ON n.name = f.subject
+        LEFT JOIN stacked AS p ON p.run = f.run AND p.rank = f.rank
     ),
     ranked AS (
         SELECT
@@ -259,7 +268,8 @@ WITH
             max(m.ceiling_ns) OVER rule AS most_ns,
             row_number() OVER (PARTITION BY m.run, m.rule ORDER BY m.ceiling_ns DESC NULLS LAST, m.rank) = 1 AS is_worst
         FROM measured AS m
-        WHERE coalesce(m.ceiling_pct >= min_pct, true)
+        -- Less than a microsecond is not worth a change.
+        WHERE coalesce(m.ceiling_pct >= min_pct AND m.ceiling_ns >= 1000, true)
         WINDOW rule AS (PARTITION BY m.run, m.rule)
     )
 SELECT
@@ -281,7 +291,7 @@ SELECT
     r.event_count,
     r.affected_ns,
     r.message.code AS message_code,
-    lib.message_text(t.message, lib.with_fields(r.message.fields, {'has_steps': r.has_steps, 'is_partial': r.is_partial})) AS message,
+    lib.message_text(t.message, lib.with_fields(r.message.fields, {'has_steps': r.has_steps, 'is_partial': r.is_partial, 'has_stacks': r.has_stacks})) AS message,
     t.remedy,
     r.next_analysis,
     r.evidence_sql,

@@ -4,6 +4,7 @@
 -- overlap_pct is NULL instead of 0.
 --
 -- Title: Communication overlapped by computation
+-- Also: overlap, communication overlap
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_comm_comp_overlap

@@ -8,6 +8,7 @@
 --
 -- Title: Load balance of all-to-alls
 -- Shown: rank, step, load_rows, load_bytes, ratio_to_mean, imbalance, wait_ns, pg_desc, reason
+-- Also: moe balance, expert balance
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens size_imbalance, msprof-analyze ep_load_balance

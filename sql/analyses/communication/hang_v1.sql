@@ -15,6 +15,7 @@
 --
 -- Title: What hangs, and which rank holds it up
 -- Shown: channel, is_root, kind, missing_ranks, op, waiting_ranks, message
+-- Also: nccl hang, flight recorder, timeout, deadlock
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a group is judged as a whole

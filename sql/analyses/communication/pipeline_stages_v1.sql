@@ -10,6 +10,7 @@
 --
 -- Title: Pipeline stages
 -- Shown: stage, rank, step, span_ns, compute_ns, bubble_ns, bubble_pct, p2p_wait_ns, slowest_stage
+-- Also: pipeline bubble, pipeline parallel
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight pipeline parallel page

@@ -17,6 +17,7 @@
 --
 -- Title: What changed between two runs
 -- Shown: part, subject, diff_ns, diff_pct, verdict, control_ns, test_ns, noise_ns, control_count, test_count
+-- Also: diff, regression, what changed
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens trace diff, Holistic Trace Analysis TraceDiff, with parts that add up and noise

@@ -5,6 +5,7 @@
 --
 -- Title: What limits these numbers
 -- Shown: rank, severity, finding, message, remedy
+-- Also: doctor, trace quality, what is missing
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as requested by users of HTA and Kineto
@@ -226,12 +227,12 @@ WITH
         WHERE h.suspected_communication_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_shapes', 0,
-            lib.message('findings.no_shapes', NULL)
+            CASE WHEN h.records_shapes THEN lib.message('findings.no_shapes_recorded', NULL) ELSE lib.message('findings.no_shapes', NULL) END
         FROM health AS h
         WHERE h.cpu_op_count > 0 AND h.cpu_op_with_shapes_count = 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_stacks', 0,
-            lib.message('findings.no_stacks', NULL)
+            CASE WHEN h.records_stacks THEN lib.message('findings.no_stacks_recorded', NULL) ELSE lib.message('findings.no_stacks', NULL) END
         FROM health AS h
         WHERE h.cpu_op_count > 0 AND h.python_call_count = 0 AND h.cpu_op_with_stack_count = 0
         UNION ALL

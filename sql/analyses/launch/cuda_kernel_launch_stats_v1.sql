@@ -6,6 +6,7 @@
 --
 -- Title: Every launch with its kernel
 -- Shown: rank, name, launch_delay_ns, cpu_dur_ns, gpu_dur_ns, launch_name, stream
+-- Also: launch overhead, launch delay, kernel launch
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_cuda_kernel_launch_stats

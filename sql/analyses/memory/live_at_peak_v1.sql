@@ -6,7 +6,8 @@
 -- lost events, the missing bytes form a separate row (lost). See memory_allocations for the categories.
 --
 -- Title: Memory in use at the peak
--- Shown: rank, bytes, peak_pct, category, operator_name, frame, block_count, module, state
+-- Shown: rank, device_label, bytes, peak_pct, category, operator_name, frame, block_count, module, state
+-- Also: out of memory, oom, memory breakdown
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too
@@ -30,6 +31,7 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   rank           INTEGER         Rank of the process.
 --   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
+--   device_label   VARCHAR         Name of the device: CPU, or GPU with its number; NULL if not recorded.
 --   state          VARCHAR         freed later; held to the end; held before (allocated before the recording, freed in it); held before and never freed; suspect (other events at the same address were lost); lost (counted by the allocator, but in none of the other rows).
 --   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
 --   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators, or if the allocation is not in the trace.
@@ -136,6 +138,7 @@ SELECT
     r.rank,
     r.device_type,
     r.device,
+    lib.device_label(r.device_type, r.device) AS device_label,
     r.state,
     r.category,
     r.operator_name,
@@ -151,4 +154,4 @@ FROM rows AS r
 JOIN peaks AS p
     ON p.run = r.run AND p.rank = r.rank AND p.device_type IS NOT DISTINCT FROM r.device_type
     AND p.device IS NOT DISTINCT FROM r.device
-ORDER BY r.run, r.rank, r.device_type, r.device, r.bytes DESC, r.state, r.category, r.operator_name, r.module, r.frame
+ORDER BY r.run, r.rank, p.peak DESC, r.device_type, r.device, r.bytes DESC, r.state, r.category, r.operator_name, r.module, r.frame

@@ -20,7 +20,7 @@
 -- The category of other blocks is NULL.
 --
 -- Title: Every memory allocation
--- Shown: rank, bytes, lifetime_ns, category, operator_name, frame, step, state, allocated_ts
+-- Shown: rank, device_label, bytes, lifetime_ns, category, operator_name, frame, step, state, allocated_ts
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; blocks belong to the step that allocated them and are valid in the last step too
@@ -44,6 +44,7 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
 --   rank           INTEGER         Rank of the process.
 --   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
+--   device_label   VARCHAR         Name of the device: CPU, or GPU with its number; NULL if not recorded.
 --   addr           BIGINT          Memory address; NULL if not recorded.
 --   bytes          BIGINT [bytes]  Size of the block.
 --   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (the matching allocation or free was lost, or there is no address).
@@ -72,6 +73,7 @@ SELECT
     b.rank,
     b.device_type,
     b.device,
+    lib.device_label(b.device_type, b.device) AS device_label,
     b.addr,
     b.bytes,
     b.state,

@@ -7,7 +7,7 @@
 -- memory_peaks. Operators without memory activity on a device have no row for that device.
 --
 -- Title: Memory allocated by operators
--- Shown: rank, self_increase_bytes, self_allocated_bytes, operator_name, module, call_count, increase_bytes
+-- Shown: rank, device_label, self_increase_bytes, self_allocated_bytes, operator_name, module, call_count, increase_bytes
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
@@ -31,6 +31,7 @@ CREATE OR REPLACE MACRO memory_by_operator_v1(
 --   rank                   INTEGER         Rank of the process.
 --   device_type            INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                 BIGINT          Device number; -1: CPU.
+--   device_label           VARCHAR         Name of the device: CPU, or GPU with its number; NULL if not recorded.
 --   operator_name          VARCHAR         Recorded operator name; NULL outside operators.
 --   module                 VARCHAR         nn.Module call that encloses the operator or, in the backward pass, its forward operator; NULL without by_module, or if unknown.
 --   call_count             BIGINT [count]  Number of calls, including calls without memory activity; NULL outside operators.
@@ -150,6 +151,7 @@ SELECT
     r.rank,
     r.device_type,
     r.device,
+    lib.device_label(r.device_type, r.device) AS device_label,
     r.name AS operator_name,
     r.module,
     r.call_count,

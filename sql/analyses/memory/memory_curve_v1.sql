@@ -5,7 +5,7 @@
 -- The peak in memory_peaks is therefore always included.
 --
 -- Title: Memory over time
--- Shown: rank, ts, step, allocated_bytes, reserved_bytes, is_peak, capacity_bytes
+-- Shown: rank, device_label, ts, step, allocated_bytes, reserved_bytes, is_peak, capacity_bytes
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too
@@ -27,6 +27,7 @@ CREATE OR REPLACE MACRO memory_curve_v1(
 --   rank             INTEGER         Rank of the process.
 --   device_type      INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device           BIGINT          Device number; -1: CPU.
+--   device_label     VARCHAR         Name of the device: CPU, or GPU with its number; NULL if not recorded.
 --   ts               BIGINT [ns]     Time since the run's first event.
 --   event_id         BIGINT          event_id of the memory event.
 --   step             BIGINT          Profiler step; NULL outside steps.
@@ -76,7 +77,7 @@ WITH
         GROUP BY p.lane, p.span, (p.ts - x.first_ts)::HUGEINT * greatest(1, max_points // 5 * x.own_count // x.point_count) // x.extent
     )
 SELECT
-    p.run, p.rank, p.device_type, p.device, p.ts, p.event_id, p.step, p.allocated AS allocated_bytes, p.reserved AS reserved_bytes,
+    p.run, p.rank, p.device_type, p.device, lib.device_label(p.device_type, p.device) AS device_label, p.ts, p.event_id, p.step, p.allocated AS allocated_bytes, p.reserved AS reserved_bytes,
     coalesce(p.is_top, false) AS is_peak, p.capacity AS capacity_bytes
 FROM points AS p
 JOIN extents AS x ON x.lane = p.lane AND x.span = p.span

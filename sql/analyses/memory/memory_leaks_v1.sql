@@ -5,7 +5,7 @@
 -- earlier step have outlived the whole last step. A cache that is still filling looks like a leak.
 --
 -- Title: Memory not freed at the end
--- Shown: rank, is_growing, growth_bytes, live_bytes, category, operator_name, frame, live_count, leaking_step_count
+-- Shown: rank, device_label, is_growing, growth_bytes, live_bytes, category, operator_name, frame, live_count, leaking_step_count
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; memory held at the end depends on all steps
@@ -26,6 +26,7 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 --   rank                INTEGER         Rank of the process.
 --   device_type         INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device              BIGINT          Device number; -1: CPU.
+--   device_label        VARCHAR         Name of the device: CPU, or GPU with its number; NULL if not recorded.
 --   operator_name       VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
 --   module              VARCHAR         nn.Module call that encloses the allocation or, in the backward pass, the forward operator; NULL if there is none or it is unknown.
 --   frame               VARCHAR         Innermost Python frame that encloses the allocation or, in the backward pass, the forward operator, and that does not match hidden; NULL if there is none or it is unknown.
@@ -85,6 +86,7 @@ SELECT
     t.rank,
     t.device_type,
     t.device,
+    lib.device_label(t.device_type, t.device) AS device_label,
     t.operator_name,
     t.module,
     t.frame,

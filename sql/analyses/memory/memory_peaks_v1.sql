@@ -8,7 +8,8 @@
 -- totals include memory allocated before the recording. Host totals start with the first recording of the process.
 --
 -- Title: Memory peaks
--- Shown: rank, step, peak_allocated_bytes, peak_pct, peak_reserved_bytes, fragmentation_bytes, unused_bytes, capacity_bytes
+-- Shown: rank, device_label, step, peak_allocated_bytes, peak_pct, peak_reserved_bytes, fragmentation_bytes, unused_bytes, capacity_bytes
+-- Also: peak memory, max memory, memory usage, vram
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too
@@ -30,6 +31,7 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
 --   rank                  INTEGER         Rank of the process.
 --   device_type           INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                BIGINT          Device number; -1: CPU.
+--   device_label          VARCHAR         Name of the device: CPU, or GPU with its number; NULL if not recorded.
 --   step                  BIGINT          Profiler step; NULL without by_step, and outside steps.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL if totals are not recorded.
 --   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL if nothing is reserved, as on the host.
@@ -46,6 +48,7 @@ SELECT
     p.rank,
     p.device_type,
     p.device,
+    lib.device_label(p.device_type, p.device) AS device_label,
     p.step,
     p.peak_allocated_bytes,
     p.peak_reserved_bytes,
@@ -58,4 +61,6 @@ SELECT
     p.before_bytes,
     p.end_bytes
 FROM lib.memory_peaks(runs, ranks, steps, by_step) AS p
-ORDER BY p.run, p.rank, p.device_type, p.device, p.step
+ORDER BY
+    p.run, p.rank, max(p.peak_allocated_bytes) OVER (PARTITION BY p.run, p.rank, p.device_type, p.device) DESC NULLS LAST, p.device_type,
+    p.device, p.step

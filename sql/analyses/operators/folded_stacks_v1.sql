@@ -8,6 +8,7 @@
 --
 -- Title: Flame graph
 -- Shown: rank, device_ns, host_ns, call_count, stack
+-- Also: flame graph, flamegraph
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

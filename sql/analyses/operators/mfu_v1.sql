@@ -9,6 +9,7 @@
 --
 -- Title: Model FLOPs utilization (MFU)
 -- Shown: rank, step, mfu_pct, peak_tflops, covered_pct, achieved_tflops, step_ns, flops, reason
+-- Also: model flops utilization, hfu, flops
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze OperatorMFU; PaLM, appendix B

@@ -9,6 +9,7 @@
 --
 -- Title: Roofline: operators against device peaks
 -- Shown: rank, device_ns, peak_pct, bound, name, input_shapes, wasted_ns, achieved_tflops, reason
+-- Also: arithmetic intensity, flops by operator
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens perf models, XProf op profile (wasted time)

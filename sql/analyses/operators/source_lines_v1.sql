@@ -12,6 +12,7 @@
 --
 -- Title: Most expensive source lines
 -- Shown: rank, device_total_ns, device_self_pct, frame, device_self_ns, host_self_ns, call_count
+-- Also: source code, python lines, line profile
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

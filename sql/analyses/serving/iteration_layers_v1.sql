@@ -10,6 +10,7 @@
 --
 -- Title: Time of each layer of a model
 -- Shown: rank, phase, part, layer, kind, mean_ns, attention_ns, gemm_ns, moe_ns, communication_ns, norm_ns, other_ns, op_count
+-- Also: time per layer, layer time, layers
 -- Report: if iterations
 -- Status: experimental
 -- Since: 0.1

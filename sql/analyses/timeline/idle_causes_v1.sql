@@ -72,10 +72,16 @@ WITH
                     END
                 WHEN 'host operator' THEN
                     CASE
+                        -- As in advice: up to 200 launches on average.
+                        WHEN c.idle_ns > 200 * l.launch_ns::HUGEINT * c.gap_count THEN lib.message('idle_causes.busy_operator', NULL)
                         WHEN regexp_matches(c.name, '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)') THEN lib.message('idle_causes.compiled_code', NULL)
                         ELSE lib.message('idle_causes.host_operator', NULL)
                     END
-                WHEN 'module' THEN lib.message('idle_causes.module', NULL)
+                WHEN 'module' THEN
+                    CASE
+                        WHEN c.idle_ns > 200 * l.launch_ns::HUGEINT * c.gap_count THEN lib.message('idle_causes.busy_module', NULL)
+                        ELSE lib.message('idle_causes.module', NULL)
+                    END
                 WHEN 'python' THEN lib.message('idle_causes.python', NULL)
                 WHEN 'annotation' THEN lib.message('idle_causes.annotation', NULL)
                 WHEN 'device queue' THEN lib.message('idle_causes.device_queue', NULL)
@@ -84,6 +90,7 @@ WITH
                 ELSE lib.message('idle_causes.unknown', NULL)
             END AS message
         FROM causes AS c
+        LEFT JOIN lib.launch_lengths(runs, ranks) AS l ON l.run = c.run AND l.rank = c.rank
     )
 SELECT
     c.run,

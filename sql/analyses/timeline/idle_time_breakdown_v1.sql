@@ -5,6 +5,7 @@
 --
 -- Title: Idle time by cause
 -- Shown: rank, stream, category, idle_ns, idle_pct, gap_count
+-- Also: gpu idle, idle time, bubbles, gpu bubbles, utilization loss
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, first table

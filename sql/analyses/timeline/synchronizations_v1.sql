@@ -10,6 +10,7 @@
 --
 -- Title: Where the host waits for the GPU
 -- Shown: rank, idle_after_ns, host_ns, operator, frame, call, message, call_count
+-- Also: sync, device synchronize, cuda synchronize, item calls
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.profiler synchronization warnings, Nsight Systems expert rules

@@ -10,6 +10,7 @@
 --
 -- Title: What costs the most
 -- Shown: cost_ns, cost_pct, cost, worst_rank, short_name, message, next_analysis, position
+-- Also: bottleneck, hotspots, summary, overview, what is slow
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the first question about any trace

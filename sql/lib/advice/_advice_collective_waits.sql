@@ -29,6 +29,9 @@ WITH
         LEFT JOIN query_table(sizes) AS m ON m.run = s.run AND m.rank = s.rank
         WHERE s.run NOT IN (SELECT t.run FROM query_table(straggling) AS t)
     ),
+    _with_device AS (
+        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g
+    ),
     _suspected AS (
         SELECT v.run, count(*) AS rank_count, string_agg(v.rank::VARCHAR, ', ' ORDER BY v.rank) AS ranks
         FROM query_table(verdicts) AS v
@@ -56,6 +59,7 @@ SELECT
     CASE
         WHEN p.run IS NULL AND u.run IS NOT NULL
             THEN lib.message('advice.collective_waits_unknown', {'share_pct': 100 * (w.wait_ns / w.recorded_ns), 'unknown_count': u.unknown_count, 'rank_count': u.rank_count})
+        WHEN p.run IS NULL AND d.run IS NULL THEN lib.message('advice.collective_waits_on_host', {'share_pct': 100 * (w.wait_ns / w.recorded_ns)})
         WHEN p.run IS NULL THEN lib.message('advice.collective_waits', {'share_pct': 100 * (w.wait_ns / w.recorded_ns)})
         ELSE lib.message('advice.collective_waits_suspected', {'share_pct': 100 * (w.wait_ns / w.recorded_ns), 'rank_count': p.rank_count, 'ranks': p.ranks})
     END,
@@ -64,4 +68,5 @@ SELECT
 FROM _waits AS w
 LEFT JOIN _suspected AS p ON p.run = w.run
 LEFT JOIN _unknown AS u ON u.run = w.run
+LEFT JOIN _with_device AS d ON d.run = w.run AND d.rank = w.rank
 WHERE w.wait_ns >= 0.05 * w.recorded_ns AND w.wait_ns > w.sized_ns

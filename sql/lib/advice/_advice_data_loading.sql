@@ -40,7 +40,7 @@ WITH
         UNION ALL
         SELECT
             h.run, h.rank, h.subject, h.event_count, h.affected_ns, h.affected_pct, h.event_id, h.recorded_ns, false,
-            h.evidence_sql, 'user_annotation_breakdown'
+            h.evidence_sql, 'ops_by_name'
         FROM query_table(host) AS h
         WHERE h.kind = 'data loading'
     )

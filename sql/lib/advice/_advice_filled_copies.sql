@@ -19,6 +19,6 @@ WITH
 SELECT
     f.run, f.rank, 'filled_copies' AS rule, f.subject, f.event_count, f.affected_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
     lib.message('advice.filled_copies', {'copy_count': f.event_count, 'share_pct': f.affected_pct}) AS message,
-    f.evidence_sql, 'synchronizations' AS next_analysis
+    f.evidence_sql, 'ops_by_name' AS next_analysis
 FROM _found AS f
 WHERE f.ceiling_ns >= 0.01 * f.recorded_ns

@@ -23,7 +23,7 @@ SELECT
     k.run, k.rank, 'gloo_for_gpus' AS rule, k.backend AS subject, c.kernel_count AS event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, NULL::BIGINT AS event_id,
     lib.message('advice.gloo_for_gpus', NULL) AS message,
     format('SELECT rank, backend, world_size FROM ranks WHERE run = {} ORDER BY rank', lib.sql_literal(k.run)) AS evidence_sql,
-    'collectives' AS next_analysis
+    'jobs' AS next_analysis
 FROM ranks AS k
 JOIN _computing AS c ON c.run = k.run AND c.rank = k.rank
 WHERE k.backend = 'gloo' AND k.world_size > 1

@@ -17,6 +17,6 @@ SELECT
             THEN lib.message('advice.indexing_loops', {'index_count': h.event_count, 'operator': h.subject, 'share_pct': h.affected_pct, 'exposed_pct': h.exposed_pct})
         ELSE lib.message('advice.indexing_loops_without_gpu', {'index_count': h.event_count, 'operator': h.subject, 'share_pct': h.affected_pct})
     END AS message,
-    h.evidence_sql, 'source_lines' AS next_analysis
+    h.evidence_sql, 'ops_by_name' AS next_analysis
 FROM query_table(host) AS h
 WHERE h.kind = 'indexing loop' AND h.exposed_ns >= 0.01 * h.recorded_ns

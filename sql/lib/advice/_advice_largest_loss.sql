@@ -53,7 +53,8 @@ WITH
 SELECT
     t.run, t.rank, 'largest_loss' AS rule, NULL::VARCHAR AS subject, NULL::BIGINT AS event_count,
     CASE WHEN t.is_host_only THEN NULL WHEN t.next_analysis = 'kernel_table' THEN t.compute_ns ELSE t.loss.ns END AS affected_ns,
-    CASE WHEN NOT t.is_host_only AND t.next_analysis <> 'kernel_table' THEN t.loss.ns END AS ceiling_ns,
+    -- What of it can be saved is unknown.
+    NULL::BIGINT AS ceiling_ns,
     'low' AS confidence, NULL::BIGINT AS event_id,
     CASE
         WHEN t.is_host_only THEN lib.message('advice.largest_loss_without_gpu', NULL)

@@ -44,7 +44,7 @@ SELECT
     f.run, f.rank, 'unfused_optimizer' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, s.compute_ns + s.idle_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
     lib.message('advice.unfused_optimizer', {'kernel_count': f.event_count // f.call_count, 'share_pct': 100 * (f.affected_ns / nullif(s.recorded_ns, 0))}) AS message,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND annotation_id = {} ORDER BY ts', lib.sql_literal(f.run), f.rank, f.event_id) AS evidence_sql,
-    'user_annotation_breakdown' AS next_analysis
+    'special_operators' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
 WHERE f.affected_ns >= 0.02 * s.recorded_ns
@@ -52,6 +52,6 @@ UNION ALL
 SELECT
     h.run, h.rank, 'unfused_optimizer', h.subject, h.event_count, h.affected_ns, h.exposed_ns, 'high', h.event_id,
     lib.message('advice.unfused_optimizer_without_gpu', {'operator_count': h.event_count, 'share_pct': h.affected_pct}),
-    h.evidence_sql, 'user_annotation_breakdown'
+    h.evidence_sql, 'special_operators'
 FROM query_table(host) AS h
 WHERE h.kind = 'unfused optimizer' AND h.affected_ns >= 0.02 * h.recorded_ns

@@ -58,7 +58,7 @@ WITH
         UNION ALL
         SELECT t.run, 3, 'ranks', t.rank_count, 'limited' FROM _told AS t
         UNION ALL
-        SELECT t.run, 4, 'steps', CASE WHEN s.run IS NULL THEN 'none recorded' ELSE 'recorded' END, 'limited' FROM _told AS t LEFT JOIN _stepped AS s ON s.run = t.run
+        SELECT t.run, 4, 'steps', CASE WHEN s.run IS NULL THEN 'none recorded' ELSE 'recorded' END, 'not comparable' FROM _told AS t LEFT JOIN _stepped AS s ON s.run = t.run
         UNION ALL
         SELECT t.run, 5, 'type of matrix products', p.type_name, 'limited' FROM _told AS t LEFT JOIN _types AS p ON p.run = t.run
         UNION ALL

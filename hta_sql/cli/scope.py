@@ -1,0 +1,49 @@
+"""Refuses ranks and steps that no selected run has, and lists those that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import ParameterError, RankError
+
+if TYPE_CHECKING:
+    from hta_sql.store.query.trace_store import TraceStore
+
+_RANKS = "SELECT run, list(DISTINCT rank ORDER BY rank) FROM ranks GROUP BY run ORDER BY run"
+_STEPS = "SELECT run, list(DISTINCT step ORDER BY step) FROM steps GROUP BY run ORDER BY run"
+
+
+def check_scope(store: TraceStore, given: Mapping[str, Any]) -> None:
+    """Raise if a requested rank or step is in none of the selected runs.
+
+    Args:
+        store: The store.
+        given: Parameters of an analysis: ``runs``, ``ranks`` and ``steps`` are checked.
+
+    Raises:
+        RankError: No run has one of the ranks; the message lists the ranks.
+        ParameterError: No run has one of the steps; the message lists the steps.
+    """
+    for key, query, error in (("ranks", _RANKS, RankError), ("steps", _STEPS, ParameterError)):
+        wanted = given.get(key)
+        if not wanted:
+            continue
+        found = [
+            (run, numbers)
+            for run, numbers in store.sql(query).rows()
+            if not given.get("runs") or run in given["runs"]
+        ]
+        known = {number for _, numbers in found for number in numbers}
+        missing = [number for number in wanted if number not in known]
+        if missing and (known or key == "steps"):
+            raise error(f"No {key[:-1]} {missing[0]}; {_available(key, found)}.")
+
+
+def _available(key: str, found: Sequence[tuple[str, Sequence[int]]]) -> str:
+    from hta_sql.text import first_of, rank_spans  # noqa: PLC0415 - lazy, to start faster
+
+    if not found:
+        return f"the trace has no {key}"
+    spans = [f"{rank_spans(numbers)} in run {run}" for run, numbers in found]
+    return f"available {key}: {first_of(spans, 5, '; ')}"
