@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,12 @@ from hta_sql.traces.source import BLOCK_BYTES, open_any
 
 MAX_BYTES = 512 << 20
 """Maximum unpacked size of a dump [bytes]: 400 times that of 2,000 entries with stacks."""
+
+MOST_RANKS = 1 << 24
+"""Maximum plausible number of ranks, as the world size of a trace; larger ranks are ignored."""
+
+MAX_DIGITS = 400
+"""Maximum digits of an integer in JSON; a longer one is NULL."""
 
 _JSON_SIGN = re.compile(rb'"(?:profiling_name|pg_config|comm_lib_version|nccl_comm_state)"\s*:')
 _JSON_ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
@@ -38,6 +45,10 @@ class Dump:
     """Number of entries skipped as invalid, because they lack a sequence number or a group."""
     problem: str | None = None
     """Why entries at the end are missing; None if the dump is complete."""
+    odd_keys: int = 0
+    """Number of items of dicts that were left out, because their key is nested."""
+    size: int = 0
+    """Size of the file, unpacked [bytes]."""
 
     @property
     def world_size(self) -> int | None:
@@ -88,9 +99,10 @@ def parse_dump(data: bytes, path: str) -> Dump:
             than plain values.
     """
     if data.startswith(PICKLE_MAGIC):
-        value, problem = read_pickle(data, path)
+        value, problem, odd_keys = read_pickle(data, path)
     else:
         value, problem = _json(data, path)
+        odd_keys = 0
     if not isinstance(value, dict) or not isinstance(value.get("entries", []), list):
         raise TraceFormatError(
             f"{path!r} is not a Flight Recorder dump: it has no list of entries."
@@ -105,6 +117,8 @@ def parse_dump(data: bytes, path: str) -> Dump:
         library_version=_text(value.get("comm_lib_version")) or _text(value.get("nccl_version")),
         skipped=len(entries) - len(whole),
         problem=problem,
+        odd_keys=odd_keys,
+        size=len(data),
     )
 
 
@@ -114,10 +128,10 @@ def group_ranks(group: dict[str, Any]) -> list[int] | None:
     if isinstance(stated, str):
         try:
             stated = json.loads(stated)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
-    if isinstance(stated, list) and stated and all(isinstance(rank, int) for rank in stated):
-        return sorted(stated)
+    if isinstance(stated, list) and stated and all(type(rank) is int for rank in stated):
+        return sorted(stated) if max(map(abs, stated)) < MOST_RANKS else None
     return None
 
 
@@ -141,10 +155,19 @@ def _json(data: bytes, path: str) -> tuple[Any, str | None]:
     try:
         return json.loads(text), None
     except (ValueError, RecursionError) as error:
-        start = re.search(r'"entries"\s*:\s*\[', text)
-        if start is None:
-            raise TraceFormatError(f"{path!r} is not valid JSON: {error}.") from error
-        return {"entries": _whole_entries(text, start.end())}, f"it is not valid JSON: {error}"
+        damage = error
+    if "digits" in str(damage):
+        # Python refuses integers of thousands of digits; one of them must not cost the file.
+        with suppress(ValueError, RecursionError):
+            return json.loads(text, parse_int=_short_integer), None
+    start = re.search(r'"entries"\s*:\s*\[', text)
+    if start is None:
+        raise TraceFormatError(f"{path!r} is not valid JSON: {damage}.") from damage
+    return {"entries": _whole_entries(text, start.end())}, f"it is not valid JSON: {damage}"
+
+
+def _short_integer(text: str) -> int | None:
+    return int(text) if len(text) <= MAX_DIGITS else None
 
 
 def _whole_entries(text: str, at: int) -> list[Any]:

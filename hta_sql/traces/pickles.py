@@ -61,13 +61,23 @@ _REFUSED = {
     0x91: "FROZENSET",
     0x96: "BYTEARRAY8",
 }
+_SCALARS = frozenset((str, bytes, int, float, bool, type(None)))
+"""Types of keys; a key may also be a tuple of these."""
+
 _LONG_BINGETS = re.compile(rb"(?:j[\s\S]{4}){1,64}")
 """Matches consecutive LONG_BINGET opcodes: a stack has one for each frame."""
 _NAMES_A_GLOBAL = b"ci"
 _STACK_GLOBAL = 0x93
 _BINGET, _LONG_BINGET, _BINPUT, _LONG_BINPUT, _MEMOIZE = b"h"[0], b"j"[0], b"q"[0], b"r"[0], 0x94
 _MARK, _SETITEMS, _APPENDS, _EMPTY_DICT, _EMPTY_LIST = b"("[0], b"u"[0], b"e"[0], b"}"[0], b"]"[0]
-_LONG1, _EMPTY_TUPLE, _TUPLE, _APPEND, _SETITEM = 0x8A, b")"[0], b"t"[0], b"a"[0], b"s"[0]
+_LONG1, _LONG4, _EMPTY_TUPLE, _TUPLE, _APPEND, _SETITEM = (
+    0x8A,
+    0x8B,
+    b")"[0],
+    b"t"[0],
+    b"a"[0],
+    b"s"[0],
+)
 _LIST, _DICT, _BINFLOAT, _POP, _POP_MARK = b"l"[0], b"d"[0], b"G"[0], b"0"[0], b"1"[0]
 _PUT, _GET, _PROTO, _FRAME, _STOP = b"p"[0], b"g"[0], 0x80, 0x95, b"."[0]
 _TEXTS, _NAMED_MEMO = b"IFLV", b"pg"
@@ -79,6 +89,8 @@ class PlainPickle(NamedTuple):
     value: Any
     problem: str | None = None
     """Why the end is missing; all values before it are complete. None for a complete pickle."""
+    odd_keys: int = 0
+    """Number of items of dicts that were left out, because their key is nested."""
 
 
 class CutOffError(Exception):
@@ -101,9 +113,10 @@ def read_pickle(data: bytes, path: str) -> PlainPickle:
     reader = PickleReader(data, path)
     try:
         try:
-            return PlainPickle(reader.value())
+            return PlainPickle(reader.value(), odd_keys=reader.odd_keys)
         except CutOffError:
-            return PlainPickle(reader.salvaged(), f"it is cut off at byte {len(data):,}")
+            problem = f"it is cut off at byte {len(data):,}"
+            return PlainPickle(reader.salvaged(), problem, reader.odd_keys)
     except (IndexError, KeyError, TypeError, ValueError, struct.error, OverflowError) as error:
         raise TraceFormatError(
             f"{path!r} is a damaged pickle: invalid data at byte {reader.position:,} "
@@ -118,6 +131,7 @@ class PickleReader:
         position: Offset of the byte to read next.
         kind: Name of this kind of file in errors.
         max_containers: Maximum number of lists, tuples and dicts; a pickle with more is refused.
+        odd_keys: Number of items of dicts that were left out, because their key is nested.
     """
 
     kind = "Flight Recorder dump"
@@ -125,6 +139,7 @@ class PickleReader:
 
     def __init__(self, data: bytes | mmap.mmap, path: str) -> None:
         self.position = 0
+        self.odd_keys = 0
         self._data, self._path = data, path
         self._stack: list[Any] = []
         self._marks: list[int] = []
@@ -194,6 +209,10 @@ class PickleReader:
                 length = self._byte(at)
                 push(self._number(at + 1, length, signed=True))
                 at += 1 + length
+            elif opcode == _LONG4:
+                length = self._number(at, 4)
+                push(self._number(at + 4, length, signed=True))
+                at += 4 + length
             elif opcode in _TUPLES:
                 count = _TUPLES[opcode]
                 push(tuple(self._popped(count)))
@@ -203,6 +222,7 @@ class PickleReader:
             elif opcode == _TUPLE:
                 items = self._above_mark()
                 push(tuple(items))
+                containers += 1
             elif opcode == _APPEND:
                 self._extend(self._popped(1))
             elif opcode == _SETITEM:
@@ -210,9 +230,11 @@ class PickleReader:
             elif opcode == _LIST:
                 items = self._above_mark()
                 push(items)
+                containers += 1
             elif opcode == _DICT:
                 items = self._above_mark()
                 push({})
+                containers += 1
                 self._set_items(items)
             elif opcode == _BINFLOAT:
                 push(struct.unpack(">d", self._bytes(at, 8))[0])
@@ -306,13 +328,28 @@ class PickleReader:
         target = self._stack[-1]
         if not isinstance(target, dict):
             raise TypeError
-        target.update(zip(items[::2], items[1::2], strict=True))
+        keys, values = items[::2], items[1::2]
+        if len(keys) != len(values):
+            raise ValueError
+        if not _SCALARS.issuperset(map(type, keys)):
+            # Hashing a nested key recurses in C, and takes time that grows with 2 to its depth.
+            pairs = [pair for pair in zip(keys, values, strict=True) if _is_key(pair[0])]
+            self.odd_keys += len(keys) - len(pairs)
+            target.update(pairs)
+            return
+        target.update(zip(keys, values, strict=True))
 
     def _extend(self, items: list[Any]) -> None:
         target = self._stack[-1]
         if not isinstance(target, list):
             raise TypeError
         target.extend(items)
+
+
+def _is_key(value: Any) -> bool:
+    return type(value) in _SCALARS or (
+        type(value) is tuple and _SCALARS.issuperset(map(type, value))
+    )
 
 
 def _short(text: bytes) -> bytes:

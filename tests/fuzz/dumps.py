@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.artifacts.dumps import dump_tables
+from hta_sql.ingestion.artifacts.dumps import DumpValues, dump_tables
+from hta_sql.ingestion.artifacts.values import Values
 from hta_sql.traces.flight_recorder import is_dump, parse_dump
 
 RECORDED = Path(__file__).parents[1] / "traces" / "recorded" / "hangs"
@@ -80,7 +81,7 @@ def read(data: bytes) -> str:
     """
     is_dump(data)
     with suppress(TraceFormatError):
-        dump_tables(parse_dump(data, "broken"))
+        dump_tables(parse_dump(data, "broken"), DumpValues(Values(len(data)), Values(len(data))))
         return "read"
     return "refused"
 

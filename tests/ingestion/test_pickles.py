@@ -108,7 +108,6 @@ def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
         b"\x80\x02u.",
         b"\x80\x02K\x01(u.",
         b"\x80\x02h\x05.",
-        b"\x80\x02}(]K\x01u.",
         b"\x80\x02}(K\x01u.",
         b"\x80\x02(\x85.",
         b"\x80\x02I1_x\n.",

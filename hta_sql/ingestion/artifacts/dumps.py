@@ -5,19 +5,18 @@ The meaning of their values is defined in sql/ingest/store/fr_*.sql.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from hta_sql.ingestion.artifacts.damage import quarantine_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
-from hta_sql.ingestion.artifacts.rows import whole
+from hta_sql.ingestion.artifacts.values import Values
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
@@ -34,6 +33,12 @@ MAX_SIZES = 1 << 16
 
 The sizes of 2,000 tensors take half of this.
 """
+
+MAX_RANKS = 16 << 20
+"""Maximum length of the ranks of a group [characters]."""
+
+ENTRY_BYTES = 200
+"""What an operation counts as, next to its texts [bytes]."""
 
 MAX_FRAMES = 512
 """Maximum number of stored frames of a stack, from the innermost.
@@ -69,6 +74,18 @@ _GROUPS = pa.schema(
 )
 
 
+class DumpValues(NamedTuple):
+    """Converts the values of a dump.
+
+    Attributes:
+        deciding: For values on which a verdict on a hang depends.
+        describing: For all other values.
+    """
+
+    deciding: Values
+    describing: Values
+
+
 def stage_dump(
     con: duckdb.DuckDBPyConnection, path: str | None
 ) -> tuple[Counter[str], dict[str, Any]]:
@@ -87,27 +104,47 @@ def stage_dump(
     """
     dump = read_dump(path) if path else Dump("", [], {}, {}, None)
     rows: Counter[str] = Counter()
-    for table, content in dump_tables(dump).items():
+    values = DumpValues(Values(dump.size), Values(dump.size))
+    for table, content in dump_tables(dump, values).items():
         con.register("dump_rows", content)
         run(con, create_table(f"staged_{table}", "FROM dump_rows"))
         con.unregister("dump_rows")
         rows[table] = content.num_rows
-    if dump.problem or dump.skipped:
-        left_out = f"; {counted(dump.skipped, 'operation')} skipped" if dump.skipped else ""
-        problem = f"{dump.problem or 'some entries are not operations'}{left_out}"
+    if problem := "; ".join(_problems(dump, values.deciding)):
         log.warning("Dump %r is damaged: %s. The intact part was read.", path, problem)
         quarantine_damage(con, "Flight Recorder dump", problem)
+        rows["quarantine"] = 1
+    elif odd := values.describing.problem:
+        log.warning("Dump %r has odd values: %s.", path, odd)
+        quarantine_damage(con, "Flight Recorder dump values", odd)
         rows["quarantine"] = 1
     return rows, _metadata(dump, path)
 
 
-def dump_tables(dump: Dump) -> dict[str, pa.Table]:
-    """Return the rows of the staged tables."""
+def _problems(dump: Dump, values: Values) -> Iterator[str]:
+    """Yield what a dump lacks because it is damaged."""
+    if dump.problem:
+        yield dump.problem
+    if dump.skipped:
+        yield f"{counted(dump.skipped, 'operation')} skipped: no number or name"
+    if dump.odd_keys:
+        yield f"{counted(dump.odd_keys, 'item')} with a nested key skipped"
+    if values.problem:
+        yield values.problem
+
+
+def dump_tables(dump: Dump, values: DumpValues) -> dict[str, pa.Table]:
+    """Return the rows of the staged tables.
+
+    Args:
+        dump: The dump.
+        values: Converts its values, and notes those that are left out.
+    """
     stacks: dict[tuple[Any, ...], int] = {}
-    entries = pa.Table.from_pydict(_columns(_entries(dump, stacks), _ENTRIES), _ENTRIES)
+    entries = pa.Table.from_pydict(_columns(_entries(dump, stacks, values), _ENTRIES), _ENTRIES)
     return {
         "fr_entries": entries,
-        "fr_groups": pa.Table.from_pydict(_columns(_groups(dump), _GROUPS), _GROUPS),
+        "fr_groups": pa.Table.from_pydict(_columns(_groups(dump, values), _GROUPS), _GROUPS),
         "fr_frames": pa.Table.from_pydict(_columns(_frames(stacks), FRAMES), FRAMES),
     }
 
@@ -158,34 +195,47 @@ def _columns(rows: Iterator[tuple[Any, ...]], schema: pa.Schema) -> dict[str, li
     return {name: list(values) for name, values in zip(schema.names, columns, strict=True)}
 
 
-def _entries(dump: Dump, stacks: dict[tuple[Any, ...], int]) -> Iterator[tuple[Any, ...]]:
+def _entries(
+    dump: Dump, stacks: dict[tuple[Any, ...], int], both: DumpValues
+) -> Iterator[tuple[Any, ...]]:
     """Yield the values of each entry, in the order of the columns, and number the stacks."""
-    texts: dict[str, str | None] = {}
+    deciding, values = both
+    # A pickle may reference one list, or one entry, many times.
+    known: dict[tuple[int, str], Any] = {}
+
+    def once(value: Any, what: str, convert: Callable[[Any], Any]) -> Any:
+        if (id(value), what) not in known:
+            known[id(value), what] = convert(value)
+        return known[id(value), what]
+
     for entry in dump.entries:
+        if not deciding.takes(ENTRY_BYTES):
+            return
         get = entry.get
-        name, description = _group_of(get("process_group"))
-        duration = get("duration_ms")
+        name, description = _group_of(get("process_group"), deciding)
         yield (
-            *(_whole(get(key)) for key in _INTEGERS),
-            *(_whole(get(key)) for key in _TIMES),
-            _whole(get("timeout_ms")),
-            float(duration) if isinstance(duration, (int, float)) else None,
-            *(_text(get(key)) for key in _TEXTS),
-            *(_list_text(get(key), texts) for key in _LISTS),
+            *(_whole(get(key), deciding) for key in _INTEGERS),
+            *(_whole(get(key), values) for key in _TIMES),
+            _whole(get("timeout_ms"), values),
+            values.number(get("duration_ms")),
+            *(_text(get(key), deciding) for key in _TEXTS),
+            *(once(get(key), "list", lambda v: values.listed(v, MAX_SIZES)) for key in _LISTS),
             name,
             description,
             *(bool(get(key)) for key in _FLAGS),
-            _stack_id(get("frames"), stacks),
+            once(get("frames"), "stack", lambda v: _stack_id(v, stacks, values)),
         )
 
 
-def _groups(dump: Dump) -> Iterator[tuple[Any, ...]]:
+def _groups(dump: Dump, both: DumpValues) -> Iterator[tuple[Any, ...]]:
     """Yield the process groups that the dump declares, and those that only its entries name."""
+    values = both.deciding
     named: dict[str, tuple[int | None, str | None]] = {}
+    unnoted = Values(dump.size)
     for entry in dump.entries:
-        name, description = _group_of(entry.get("process_group"))
+        name, description = _group_of(entry.get("process_group"), unnoted)
         if name is not None:
-            named[name] = _whole(entry.get("pg_id")), description
+            named[name] = _whole(entry.get("pg_id"), unnoted), description
     # Gloo states a group without a name, whose ranks are numbered within the group.
     for name in [*named, *(name for name in dump.groups if name and name not in named)]:
         number, description = named.get(name, (None, None))
@@ -194,12 +244,12 @@ def _groups(dump: Dump) -> Iterator[tuple[Any, ...]]:
         status = dump.status.get(str(number), {}) if number is not None else {}
         yield (
             number,
-            name,
-            description or _text(stated.get("desc")),
-            json.dumps(ranks, separators=(",", ":")) if ranks else None,
+            values.text(name),
+            description or _text(stated.get("desc"), values),
+            values.listed(ranks, MAX_RANKS),
             len(ranks) if ranks else None,
             *(
-                _from_zero(status.get(f"last_{what}_collective"))
+                _from_zero(status.get(f"last_{what}_collective"), values)
                 for what in ("enqueued", "started", "completed")
             ),
         )
@@ -211,58 +261,44 @@ def _frames(stacks: dict[tuple[Any, ...], int]) -> Iterator[tuple[Any, ...]]:
             yield number, depth, *frame
 
 
-def _stack_id(frames: Any, stacks: dict[tuple[Any, ...], int]) -> int | None:
+def _stack_id(frames: Any, stacks: dict[tuple[Any, ...], int], values: Values) -> int | None:
     if not isinstance(frames, list) or not frames:
         return None
     stack = tuple(
-        (_text(f.get("name")), _text(f.get("filename")), _whole(f.get("line")))
+        (
+            _text(f.get("name"), values),
+            _text(f.get("filename"), values),
+            _whole(f.get("line"), values),
+        )
         for f in frames[:MAX_FRAMES]
         if isinstance(f, dict)
     )
     return stacks.setdefault(stack, len(stacks)) if stack else None
 
 
-def _group_of(value: Any) -> tuple[str | None, str | None]:
+def _group_of(value: Any, values: Values) -> tuple[str | None, str | None]:
     """Return the name and description of a process group: ``("0", "default_pg")``."""
     if isinstance(value, (list, tuple)) and len(value) >= 2:
-        return _text(value[0]), _text(value[1])
-    return (_text(value), None) if isinstance(value, str) else (None, None)
+        return _text(value[0], values), _text(value[1], values)
+    return (_text(value, values), None) if isinstance(value, str) else (None, None)
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else str(value) if type(value) is int else None
+def _text(value: Any, values: Values) -> str | None:
+    """Return a string, or an integer as a string; None for other values."""
+    if type(value) is int:
+        number = values.whole(value)
+        return None if number is None else str(number)
+    return values.text(value)
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: Any, values: Values) -> int | None:
     """Return an integer, which may be written as a string; None for other values."""
     if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20:
         value = int(value)
-    return whole(value)
+    return values.whole(value)
 
 
-def _from_zero(value: Any) -> int | None:
+def _from_zero(value: Any, values: Values) -> int | None:
     """Return the number of a collective; None if the recorder wrote -1."""
-    number = _whole(value)
+    number = _whole(value, values)
     return number if number is not None and number >= 0 else None
-
-
-def _list_text(value: Any, texts: dict[str, str | None]) -> str | None:
-    """Return a list of strings, or of lists of integers, as JSON; None for other values."""
-    if not isinstance(value, (list, tuple)):
-        return None
-    # Many operations of a job have the same sizes.
-    key = repr(value) if _is_flat(value) else None
-    if key is None or len(key) > MAX_SIZES:
-        return None
-    if key not in texts:
-        texts[key] = json.dumps(value, separators=(",", ":"))
-    return texts[key]
-
-
-def _is_flat(value: list[Any] | tuple[Any, ...]) -> bool:
-    """Return whether a list contains only strings, integers and lists of integers."""
-    return all(
-        isinstance(item, (str, int))
-        or (isinstance(item, (list, tuple)) and all(isinstance(number, int) for number in item))
-        for item in value
-    )

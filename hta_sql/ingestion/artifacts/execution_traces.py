@@ -5,7 +5,6 @@ The meaning of their values is defined in sql/ingest/store/et_*.sql.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,8 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.ingestion.artifacts.damage import quarantine_damage
-from hta_sql.ingestion.artifacts.rows import StagedRows, text, whole
+from hta_sql.ingestion.artifacts.rows import StagedRows
+from hta_sql.ingestion.artifacts.values import LIMIT
 from hta_sql.traces.execution_trace import Node, read_execution_trace
 
 log = logging.getLogger(__name__)
@@ -63,12 +63,16 @@ def stage_execution_trace(
     Raises:
         TraceFormatError: The file is not an execution trace, or is too large.
     """
-    rows = _Rows(con)
+    rows = _Rows(con, path)
     problem = read_execution_trace(path, rows.take) if path else None
     rows.flush()
     if problem:
         log.warning("Execution trace %r is damaged: %s. The intact part was read.", path, problem)
         quarantine_damage(con, "Execution trace", problem)
+        rows.counts["quarantine"] = 1
+    elif odd := rows.values.problem:
+        log.warning("Execution trace %r has odd values: %s.", path, odd)
+        quarantine_damage(con, "Execution trace values", odd)
         rows.counts["quarantine"] = 1
     return rows.counts, {"execution_trace": {"problem": problem}}
 
@@ -76,11 +80,12 @@ def stage_execution_trace(
 class _Rows(StagedRows):
     """Rows of the staged tables of an execution trace."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        super().__init__(con, _SCHEMAS)
+    def __init__(self, con: duckdb.DuckDBPyConnection, path: str | None) -> None:
+        super().__init__(con, _SCHEMAS, path)
 
     def take(self, node: Node) -> None:
         """Add a node of any schema version; before 1.0.2, all values are in the node itself."""
+        whole, text = self.values.whole, self.values.text
         number = whole(node.get("id"))
         if number is None:
             return
@@ -98,7 +103,7 @@ class _Rows(StagedRows):
         row = (
             *(number, parent, *(whole(attributes.get(name)) for name in _ATTRIBUTES)),
             *(text(attributes.get(name)) for name in ("name", *_TEXTS)),
-            *(_json(lists.get(name)) for name in _LISTS),
+            *(self.values.listed(lists.get(name), MAX_TEXT) for name in _LISTS),
         )
         self.add("et_nodes", row)
         for side in ("input", "output"):
@@ -128,14 +133,9 @@ def _tensors(values: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
             continue
         numbers = value[:5]
         is_tensor = len(value) >= 6 and isinstance(value[5], str)
-        if is_tensor and all(whole(number) is not None for number in numbers):
+        if is_tensor and all(
+            type(number) is int and -LIMIT <= number < LIMIT for number in numbers
+        ):
             yield (*numbers, value[5])
         else:
             yield from _tensors(value, depth + 1)
-
-
-def _json(value: Any) -> str | None:
-    if not isinstance(value, list):
-        return None
-    listed = json.dumps(value, separators=(",", ":"))
-    return listed if len(listed) <= MAX_TEXT else None

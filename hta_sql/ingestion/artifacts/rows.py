@@ -9,15 +9,15 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql.ingestion.artifacts.values import Values
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
+from hta_sql.traces.source import file_bytes
 
 Row = tuple[Any, ...]
 
 BATCH_ROWS = 20_000
-
-_LIMIT = 1 << 63
 
 
 class StagedRows:
@@ -29,10 +29,14 @@ class StagedRows:
 
     Attributes:
         counts: Number of rows by table.
+        values: Converts the values of the file.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, schemas: Mapping[str, pa.Schema]) -> None:
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, schemas: Mapping[str, pa.Schema], path: str | None
+    ) -> None:
         self.counts: Counter[str] = Counter()
+        self.values = Values(file_bytes(path) if path else 0)
         self._con, self._schemas = con, schemas
         self._waiting: dict[str, list[Row]] = {table: [] for table in schemas}
         for table, schema in schemas.items():
@@ -71,13 +75,3 @@ class StagedRows:
         self._con.register("artifact_rows", pa.Table.from_arrays(columns, schema=schema))
         run(self._con, ingest_sql("link/artifact_rows", table))
         self._con.unregister("artifact_rows")
-
-
-def whole(value: Any) -> int | None:
-    """Return a 64-bit integer; None for other values, including booleans."""
-    return value if type(value) is int and -_LIMIT <= value < _LIMIT else None
-
-
-def text(value: Any) -> str | None:
-    """Return a non-empty string; None for other values."""
-    return value or None if isinstance(value, str) else None

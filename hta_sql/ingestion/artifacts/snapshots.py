@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hta_sql.ingestion.artifacts.damage import quarantine_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
-from hta_sql.ingestion.artifacts.rows import StagedRows, text, whole
+from hta_sql.ingestion.artifacts.rows import StagedRows
 from hta_sql.traces.memory_snapshot import SnapshotSink, Stack, Stacks, read_snapshot
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,12 @@ _SCHEMAS = {
     ),
     "snapshot_frames": FRAMES,
 }
+EVENT_BYTES = 80
+"""What an allocator event counts as, next to its texts [bytes]; a pickle has 200 bytes or more."""
+
+FRAME_BYTES = 24
+"""What a frame of a stack counts as, next to its texts [bytes]."""
+
 SNAPSHOT_TABLES = tuple(_SCHEMAS)
 """The tables that only memory snapshots fill."""
 
@@ -74,7 +80,7 @@ def stage_snapshot(
         TraceFormatError: The file is not a snapshot, is damaged, or has a pickle opcode that builds
             more than plain values.
     """
-    rows = _Rows(con)
+    rows = _Rows(con, path)
     problem = None
     if path:
         stacks = Stacks()
@@ -87,18 +93,23 @@ def stage_snapshot(
         log.warning("Memory snapshot %r is damaged: %s. The intact part was read.", path, problem)
         quarantine_damage(con, "Memory snapshot", problem)
         rows.counts["quarantine"] = 1
+    elif odd := rows.values.problem:
+        log.warning("Memory snapshot %r has odd values: %s.", path, odd)
+        quarantine_damage(con, "Memory snapshot values", odd)
+        rows.counts["quarantine"] = 1
     return rows.counts, {"memory_snapshot": {"problem": problem}}
 
 
 class _Rows(StagedRows):
     """Rows of the staged tables of a memory snapshot."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        super().__init__(con, _SCHEMAS)
+    def __init__(self, con: duckdb.DuckDBPyConnection, path: str | None) -> None:
+        super().__init__(con, _SCHEMAS, path)
         self.stacks = Stacks()
 
     def segments(self, records: list[Record]) -> None:
         """Add segments and their blocks."""
+        whole, text = self.values.whole, self.values.text
         for record in records:
             get, number = record.get, self.counts["snapshot_segments"]
             blocks = get("blocks")
@@ -109,13 +120,14 @@ class _Rows(StagedRows):
                 *(whole(get("device")), whole(get("stream"))),
                 *(whole(get(f"{name}_size")) for name in ("allocated", "active", "requested")),
                 *(len(blocks), text(get("segment_type"))),
-                ",".join(map(str, pool)) if isinstance(pool, (tuple, list)) else None,
+                _pool_text(pool),
                 bool(get("is_expandable")),
             )
             self.add("snapshot_segments", row)
             self._blocks(number, whole(get("address")), blocks)
 
     def _blocks(self, segment: int, address: int | None, blocks: list[Record]) -> None:
+        whole, text = self.values.whole, self.values.text
         for block in blocks:
             size = whole(block.get("size"))
             history = block.get("history")
@@ -133,6 +145,9 @@ class _Rows(StagedRows):
 
     def events(self, device: int, records: list[Record]) -> None:
         """Add the allocator events of a device."""
+        whole, text = self.values.whole, self.values.text
+        if not self.values.takes(EVENT_BYTES * len(records)):
+            return
         rows = []
         for number, record in enumerate(records, self.counts["snapshot_events"]):
             get = record.get
@@ -156,6 +171,7 @@ class _Rows(StagedRows):
 
     def annotations(self, records: list[Record]) -> None:
         """Add the starts and ends of annotations."""
+        whole, text = self.values.whole, self.values.text
         for record in records:
             get = record.get
             row = (
@@ -168,10 +184,23 @@ class _Rows(StagedRows):
 
     def frames(self) -> None:
         """Add the frames of all stacks that segments, blocks and events reference."""
+        text = self.values.text
+        frames = [(text(name), text(file), line) for name, file, line in self.stacks.frames]
+        sizes = [len(name or "") + len(file or "") + FRAME_BYTES for name, file, _ in frames]
         for number, stack in enumerate(self.stacks.stacks):
+            if not self.values.takes(sum(sizes[frame] for frame in stack)):
+                return
             for depth, frame in enumerate(stack):
-                self.add("snapshot_frames", (number, depth, *self.stacks.frames[frame]))
+                self.add("snapshot_frames", (number, depth, *frames[frame]))
 
     def _stack(self, record: Record) -> int | None:
         stack = self.stacks.of(record.get("frames"))
         return stack.number if stack else None
+
+
+def _pool_text(pool: Any) -> str | None:
+    """Return the two numbers of a memory pool, joined by a comma; None for other values."""
+    is_pool = isinstance(pool, (tuple, list)) and len(pool) == 2
+    if not is_pool or any(type(part) is not int or abs(part) >> 64 for part in pool):
+        return None
+    return ",".join(map(str, pool))

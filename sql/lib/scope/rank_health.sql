@@ -27,6 +27,8 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   python_call_count                BIGINT [count]  Number of Python frames.
 --   memory_event_count               BIGINT [count]  Number of allocator events.
 --   records_memory                   BOOLEAN         Whether the trace was recorded with profile_memory=True.
+--   records_shapes                   BOOLEAN         Whether the trace was recorded with record_shapes=True.
+--   records_stacks                   BOOLEAN         Whether the trace was recorded with with_stack=True.
 --   gpu_op_count                     BIGINT [count]  Number of kernels, copies and memsets.
 --   unlinked_gpu_op_count            BIGINT [count]  Number of these operations whose launch is not in the trace.
 --   communication_count              BIGINT [count]  Number of communication operations.
@@ -152,7 +154,7 @@ WITH
         FROM quarantine AS q
         JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
         -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage to the trace.
-        WHERE NOT regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot): ')
+        WHERE NOT regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot|Execution trace)( values)?: ')
     ),
     _flaws AS (
         SELECT
@@ -194,6 +196,8 @@ SELECT
     coalesce(p.python_call_count, 0) AS python_call_count,
     coalesce(m.memory_event_count, 0) AS memory_event_count,
     coalesce(k.profile_memory, false) AS records_memory,
+    coalesce(k.record_shapes, false) AS records_shapes,
+    coalesce(k.with_stack, false) AS records_stacks,
     coalesce(g.gpu_op_count, 0) AS gpu_op_count,
     coalesce(g.unlinked_gpu_op_count, 0) AS unlinked_gpu_op_count,
     coalesce(g.communication_count, 0) AS communication_count,
