@@ -11,7 +11,7 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment native demo test test-all laws test-pages test-clients test-lowest check check-ruff check-mypy check-sql docs pinned site freeze refreeze bench fuzz soak faults mutants deep clean
+.PHONY: help environment native demo test test-all laws test-pages test-clients test-lowest check check-ruff check-mypy check-sql check-native docs pinned site freeze refreeze bench fuzz soak faults mutants deep clean
 
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
@@ -22,7 +22,7 @@ help:
 	@echo 'make test-pages    notebooks run again, the site, explorer and open, in Chromium'
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make test-lowest   demo, commands and tests with the lowest versions that pyproject.toml states'
-	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
+	@echo 'make check     ruff, mypy --strict, the rules of the SQL library, the compiled reader'
 	@echo 'make docs      write the generated parts of docs/'
 	@echo 'make pinned    write what each analysis answers on jobs of every kind, which make test compares'
 	@echo 'make site      the documentation as a site, with pictures, for a browser without a network'
@@ -109,7 +109,7 @@ test-lowest:
 	$(LOWEST)/extras/bin/python -m pytest -q -n $(WORKERS) --dist loadfile tests/cli tests/agents tests/discovery tests/explorer tests/test_api.py tests/test_charts.py tests/safety/test_dask.py tests/safety/test_object_storage.py
 
 check: $(READY)
-	@$(MAKE) --no-print-directory --jobs=3 check-ruff check-mypy check-sql
+	@$(MAKE) --no-print-directory --jobs=3 check-ruff check-mypy check-sql check-native
 
 check-ruff: $(READY)
 	@echo '== ruff'
@@ -119,6 +119,12 @@ check-ruff: $(READY)
 check-mypy: $(READY)
 	@echo '== mypy'
 	$(BIN)/mypy
+
+# Where cargo is.
+check-native:
+	@if command -v cargo >/dev/null; then \
+		echo '== the compiled reader'; cd native && export MAKEFLAGS= && cargo fmt --check && cargo clippy -q --all-targets -- -D warnings && cargo test -q --lib; \
+	fi
 
 check-sql: $(READY)
 	@echo '== the SQL library'

@@ -14,6 +14,7 @@ import hta_sql
 from hta_sql.cli import supervised
 from hta_sql.cli.sql import sql
 from hta_sql.ingestion import rank, staging
+from hta_sql.ingestion.artifacts import values
 from hta_sql.machine import MEMORY_SHARE
 from hta_sql.serve.mcp import bounded_json
 from hta_sql.serve.mcp.limits import Limits as LimitsOfAnswers
@@ -29,7 +30,7 @@ from hta_sql.store.query import (
     worker,
     worker_pool,
 )
-from hta_sql.traces import chunks, grammar, source
+from hta_sql.traces import chunks, flight_recorder, grammar, pickles, source
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("SECURITY.md", "docs/limits.md")
@@ -43,6 +44,10 @@ NUMBERS = {
     "members of a packed tar": f"{source.ALWAYS_ALLOWED_BYTES // source.MEMBER_COUNTS_BYTES:,} always; "
     f"each counts {source.MEMBER_COUNTS_BYTES >> 10} kB",
     "packing inside": f"{source.MAX_LAYERS} layers",
+    "size of a dump": f"{flight_recorder.MAX_BYTES >> 20} MiB",
+    "lists and dicts of a dump": f"{pickles.MAX_CONTAINERS:,}",
+    "content that": f"{values.TEXT_BYTES >> 20} MB and {values.TEXT_PER_BYTE} times",
+    "a name": f"{values.MAX_TEXT:,}",
     "a file that changes": f"{rank.MAX_READS} readings",
     "spans of a run": str(spans.MOST_SPANS),
     "writers": f"{LOCK_TIMEOUT_S:g} s",

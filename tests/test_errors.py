@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import hta_sql
 from hta_sql import errors
 from hta_sql.hta.common.trace_filter import IterationIndexFilter
 from hta_sql.hta.trace_analysis import TraceAnalysis
@@ -79,4 +80,13 @@ def test_a_trace_that_vanished_is_not_a_folder_that_cannot_be_written(tmp_path: 
         trace_output(str(tmp_path / "a.json")),
     ):
         raise errors.TraceNotFoundError("gone")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a?b.store", "a\\b.store"])
+def test_a_path_at_which_the_engine_cuts_names_is_refused(tmp_path: Path, name: str) -> None:
+    """The message says which character it is; nothing is written."""
+    trace = Path(__file__).parent / "traces" / "one_step.json"
+    with pytest.raises(hta_sql.StoreError, match="must not contain"):
+        hta_sql.ingest(trace, tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -85,16 +85,18 @@ def bundle() -> str:
 
     It is wrapped in a block, because its short names would become globals. The package takes 1.5 s
     to bundle it, so the script is cached in the user's cache. The file name contains the versions
-    of the package and of hta_sql, and the first line is the script's hash.
+    of the package and of hta_sql, and the first line is the script's hash. The script begins with
+    the licenses of the programs in it.
     """
-    maker = hashlib.sha256(f"{__version__} {_GLOBALS}".encode()).hexdigest()[:16]
+    notices = _asset("third_party_notices.txt")
+    maker = hashlib.sha256(f"{__version__} {_GLOBALS} {notices}".encode()).hexdigest()[:16]
     kept = cache_folder() / "scripts" / f"vega-{version('vl-convert-python')}-{maker}.js"
     with suppress(OSError, UnicodeError):
         known, _, script = kept.read_bytes().decode("utf-8").partition("\n")
         if known == f"// {_hash(script)}":
             return script
     text = str(vl_convert.javascript_bundle(_GLOBALS))
-    script = "{" + text.replace("</script", "<\\/script") + "\n}"
+    script = f"/*!\n{notices}*/\n{{" + text.replace("</script", "<\\/script") + "\n}"
     with suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         with replacing(kept) as partial:

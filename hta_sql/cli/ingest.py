@@ -142,7 +142,8 @@ def ingest(
     rank is another capture, NAME-capture2, or with --join-spans a span of the same run. Ingest jobs
     to compare with one call each: hta-sql ingest FOLDER --run NAME -o STORE. Unchanged files that
     the store already has are skipped. The ranks become visible to readers together, at the end.
-    Traces of Ascend devices (trace_view.json) and MindSpore's cluster data
+    Files into which several ranks were merged (TraceLens' TraceFuse, SGLang's merged-*.trace.json.gz)
+    are split into their ranks. Traces of Ascend devices (trace_view.json) and MindSpore's cluster data
     (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv and related files) are supported as well.
     So are Flight Recorder dumps of torch.distributed (nccl_trace_rank_N, or JSON), next to the
     traces of the same job or alone: hta-sql hang names the rank that blocks the job.

@@ -44,14 +44,15 @@ class Interrupts:
 
 @contextmanager
 def _cleaned_up() -> Iterator[None]:
-    """Remove temporary folders at SIGTERM before the process ends; the store needs no cleanup.
+    """At SIGTERM and a second Ctrl-C, remove temporary folders and end the process at once.
 
-    A thread does this, notified through Python's signal wakeup descriptor, because the main thread
-    may be in the engine for minutes.
+    The store needs no cleanup. A thread does this, notified through Python's signal wakeup
+    descriptor, because the main thread may be in the engine for minutes. An exception of a second
+    Ctrl-C would reach code that cleans up after the first one, in threads of the engine, too.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    threading.Thread(target=_exit_on_sigterm, args=(reader,), daemon=True).start()
+    threading.Thread(target=_exit_on_signals, args=(reader,), daemon=True).start()
     woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
@@ -62,11 +63,13 @@ def _cleaned_up() -> Iterator[None]:
         os.close(writer)
 
 
-def _exit_on_sigterm(reader: int) -> None:
+def _exit_on_signals(reader: int) -> None:
+    interrupts = 0
     while number := os.read(reader, 1):
-        if number[0] == signal.SIGTERM:
+        interrupts += number[0] == signal.SIGINT
+        if number[0] == signal.SIGTERM or interrupts > 1:
             remove_temporary()
-            os._exit(128 + signal.SIGTERM)
+            os._exit(128 + number[0])
     os.close(reader)
 
 

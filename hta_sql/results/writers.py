@@ -51,8 +51,11 @@ def write_csv(result: Rows, stream: IO[bytes]) -> None:
             shutil.copyfileobj(written, stream)
 
 
-_FORMULA = r"^['=+\-@\t\r]"
-"""Start of a string that Excel, LibreOffice or Google Sheets would evaluate (OWASP's list)."""
+_FORMULA = "^['\ufeff\\s]*['=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]"
+"""Start of a string that Excel, LibreOffice or Google Sheets would evaluate.
+
+OWASP's list, also after white space or a byte order mark, and its full-width forms.
+"""
 
 
 def _without_formulas(name: str) -> duckdb.Expression:

@@ -7,8 +7,7 @@ use crate::columns::{Column, Kind};
 use crate::json::{Cursor, Read, Refusal, Text};
 
 /// Fields that a table may keep of an event, in the order of its columns.
-pub const FIELDS: [&str; 12] =
-    ["event_id", "ts", "dur", "pid", "tid", "name", "cat", "phase", "flow_id", "binding_point", "scope", "args"];
+pub const FIELDS: [&str; 12] = ["event_id", "ts", "dur", "pid", "tid", "name", "cat", "phase", "flow_id", "binding_point", "scope", "args"];
 const ID: usize = 0;
 const TS: usize = 1;
 const DUR: usize = 2;
@@ -103,6 +102,8 @@ pub struct Reader {
     memory: usize,
     counters: usize,
     other: usize,
+    /// It could not take back a chunk that it refused, so what it holds is not to be used.
+    pub is_broken: bool,
     /// For each chunk where each table ends behind it.
     ends: Vec<Vec<Mark>>,
     scratch: Vec<u8>,
@@ -151,7 +152,7 @@ impl Reader {
         let (counters, other) = (place("counters")?, place("other_events")?);
         let is_sound = categories.len() <= 64 && tables[counters].columns.len() == FIELDS.len() + 2;
         let (ends, scratch) = (Vec::new(), Vec::new());
-        is_sound.then_some(Self { tables, categories, flows, memory, counters, other, ends, scratch })
+        is_sound.then_some(Self { tables, categories, flows, memory, counters, other, is_broken: false, ends, scratch })
     }
 
     /// Read a chunk; the number of its events. Where it is refused, [`Reader::cut`] is to follow.
@@ -302,7 +303,11 @@ impl Reader {
             b'X' if event.fields[CAT].is_there => {
                 let category = said(CAT);
                 let of_category = |known: &Category| {
-                    if known.is_suffix { category.ends_with(&known.name) } else { category == known.name }
+                    if known.is_suffix {
+                        category.ends_with(&known.name)
+                    } else {
+                        category == known.name
+                    }
                 };
                 match self.categories.iter().position(of_category) {
                     Some(found) => return Ok((self.categories[found].table, 1 << found)),
@@ -321,7 +326,11 @@ impl Reader {
 
 fn once<T>(place: &mut Option<T>, value: T) -> Read<()> {
     // Of equal keys the engine takes one, and that is its business.
-    if place.replace(value).is_some() { Err(Refusal::Key) } else { Ok(()) }
+    if place.replace(value).is_some() {
+        Err(Refusal::Key)
+    } else {
+        Ok(())
+    }
 }
 
 fn type_of(kind: &str, limit: i64) -> Option<Type> {
@@ -622,5 +631,9 @@ fn double(cursor: &mut Cursor) -> Read<f64> {
     cursor.number()?;
     let text = std::str::from_utf8(&cursor.text[start..cursor.at]).map_err(|_| Refusal::Argument)?;
     let value: f64 = text.parse().map_err(|_| Refusal::Argument)?;
-    if value.is_finite() { Ok(value) } else { Err(Refusal::Argument) }
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Refusal::Argument)
+    }
 }

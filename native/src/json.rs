@@ -58,9 +58,7 @@ fn zeros(word: u64) -> u64 {
 
 /// Mark the bytes that end a string or need a look: quotes, backslashes, control characters.
 fn specials(word: u64) -> u64 {
-    zeros(word ^ (ONES * b'"' as u64))
-        | zeros(word ^ (ONES * b'\\' as u64))
-        | (word.wrapping_sub(ONES * 0x20) & !word & HIGH)
+    zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64)) | (word.wrapping_sub(ONES * 0x20) & !word & HIGH)
 }
 
 impl<'a> Cursor<'a> {
@@ -119,7 +117,11 @@ impl<'a> Cursor<'a> {
             self.skip_space();
             return Ok(true);
         }
-        if found == end { Ok(false) } else { Err(Refusal::Grammar) }
+        if found == end {
+            Ok(false)
+        } else {
+            Err(Refusal::Grammar)
+        }
     }
 
     /// Pass a string; its escapes are yet to be looked at.
@@ -191,7 +193,11 @@ impl<'a> Cursor<'a> {
         while self.byte().is_ascii_digit() {
             self.at += 1;
         }
-        if self.at == start { Err(Refusal::Grammar) } else { Ok(()) }
+        if self.at == start {
+            Err(Refusal::Grammar)
+        } else {
+            Ok(())
+        }
     }
 
     /// Pass a whole number; also one that is text.
@@ -442,4 +448,113 @@ fn hex(text: &[u8]) -> Read<u32> {
         let digit = (*digit as char).to_digit(16).ok_or(Refusal::Grammar)?;
         Ok(value * 16 + digit)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Cursor<'_> {
+        Cursor { text: text.as_bytes(), at: 0 }
+    }
+
+    fn read<T>(text: &str, how: impl FnOnce(&mut Cursor) -> Read<T>) -> Result<(T, usize), Refusal> {
+        let mut cursor = at(text);
+        how(&mut cursor).map(|value| (value, cursor.at))
+    }
+
+    #[test]
+    fn strings_end_at_their_quote() {
+        for (text, end, is_escaped) in [
+            (r#""""#, 1, false),
+            (r#""a""#, 2, false),
+            (r#""exactly8""#, 9, false),
+            (r#""a\"b""#, 5, true),
+            (r#""\\""#, 3, true),
+            ("\"é – ▸ 字\"", 15, false),
+        ] {
+            let (found, behind) = read(text, |c| c.string()).unwrap();
+            assert_eq!((found.start, found.end, found.is_escaped, behind), (1, end, is_escaped, end + 1), "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_without_an_end_are_refused() {
+        for text in ["", "a", "\"", "\"a", "\"a\\", "\"a\\\"", "\"tab\there\"", "\"line\nhere\"", "\"seven77"] {
+            assert_eq!(read(text, |c| c.string()).err(), Some(Refusal::Grammar), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_standard() {
+        for (text, is_whole) in [("0", true), ("-7", true), ("10", true), ("0.5", false), ("1e3", false), ("-1.5E-3", false)] {
+            assert_eq!(read(text, |c| c.number()), Ok((is_whole, text.len())), "{text}");
+        }
+        for text in ["", "-", "01", "00", "1.", ".5", "1e", "1e+", "+1", "abc"] {
+            assert_eq!(read(text, |c| c.number()).err(), Some(Refusal::Grammar), "{text:?}");
+        }
+        for text in ["-0", "1234567890123456789", &"1".repeat(400), &format!("0.{}", "1".repeat(40))] {
+            assert_eq!(read(text, |c| c.number()).err(), Some(Refusal::Argument), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn integers_may_be_text() {
+        assert_eq!(read("\"42\",", |c| c.integer()), Ok((42, 4)));
+        assert_eq!(read("-42", |c| c.integer()), Ok((-42, 3)));
+        for text in ["1.5", "\"4x\"", "\"\"", "\" 4\"", "1e3"] {
+            assert!(read(text, |c| c.integer()).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn microseconds_become_nanoseconds() {
+        for (text, nanoseconds) in [
+            ("0", 0),
+            ("12", 12_000),
+            ("1.5", 1_500),
+            ("1.001", 1_001),
+            ("1.0004", 1_000),
+            ("1.0005", 1_001),
+            ("-1.0005", -1_001),
+            ("1743406976912802.812", 1_743_406_976_912_802_812),
+        ] {
+            assert_eq!(read(text, |c| c.microseconds(1 << 52)), Ok((nanoseconds, text.len())), "{text}");
+        }
+        for text in ["", "-", "1.", "01", "1e3", "1.5e3", &"9".repeat(18), "9007199254740993", &format!("1.{}", "0".repeat(18))] {
+            assert!(read(text, |c| c.microseconds(1 << 52)).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn values_lose_their_white_space_only() {
+        let mut out = Vec::new();
+        let text = "{ \"a\" : [ 1 , 2.50 , null , true ] , \"b c\" : { } } ,";
+        at(text).value(&mut out).unwrap();
+        assert_eq!(std::str::from_utf8(&out).unwrap(), "{\"a\":[1,2.50,null,true],\"b c\":{}}");
+    }
+
+    #[test]
+    fn depth_is_limited() {
+        for (depth, is_read) in [(10, true), (60, true), (100, false), (1_000_000, false)] {
+            let text = "[".repeat(depth) + &"]".repeat(depth);
+            assert_eq!(at(&text).value(&mut Vec::new()).is_ok(), is_read, "{depth}");
+        }
+    }
+
+    #[test]
+    fn escapes_become_what_they_stand_for() {
+        for (text, plain) in [(r#""a\n\t\"\\\/""#, "a\n\t\"\\/"), (r#""\u00e9""#, "é"), (r#""\ud83d\ude00""#, "😀")] {
+            let mut cursor = at(text);
+            let found = cursor.string().unwrap();
+            let mut out = Vec::new();
+            cursor.unescape(found, &mut out).unwrap();
+            assert_eq!(std::str::from_utf8(&out).unwrap(), plain);
+        }
+        for text in [r#""\x""#, r#""\u12""#, r#""\ud83d""#, r#""\ude00""#, r#""\ud83d\u0041""#] {
+            let mut cursor = at(text);
+            let found = cursor.string().unwrap();
+            assert!(cursor.unescape(found, &mut Vec::new()).is_err(), "{text}");
+        }
+    }
 }

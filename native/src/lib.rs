@@ -74,10 +74,18 @@ pub unsafe extern "C" fn hta_sql_reader_new(plan: *const u8, bytes: usize) -> *m
 pub unsafe extern "C" fn hta_sql_reader_read(reader: *mut Reader, text: *const u8, bytes: usize) -> i64 {
     // SAFETY: as the caller says.
     let (reader, text) = unsafe { (&mut *reader, std::slice::from_raw_parts(text, bytes)) };
-    match catch_unwind(AssertUnwindSafe(|| reader.read(text))).unwrap_or(Err(Refusal::Panic)) {
+    read_or_cut(reader, |reader| reader.read(text))
+}
+
+/// Read a chunk, and take it back where it is refused; a reader that cannot do so reads nothing more.
+fn read_or_cut(reader: &mut Reader, read: impl FnOnce(&mut Reader) -> json::Read<usize>) -> i64 {
+    if reader.is_broken {
+        return -(Refusal::Panic as i64);
+    }
+    match catch_unwind(AssertUnwindSafe(|| read(reader))).unwrap_or(Err(Refusal::Panic)) {
         Ok(events) => events as i64,
         Err(refusal) => {
-            reader.cut(); // a panic here ends the process
+            reader.is_broken = catch_unwind(AssertUnwindSafe(|| reader.cut())).is_err();
             -(refusal as i64)
         }
     }
@@ -93,7 +101,7 @@ pub unsafe extern "C" fn hta_sql_reader_read(reader: *mut Reader, text: *const u
 pub unsafe extern "C" fn hta_sql_reader_number(reader: *mut Reader, first_ids: *const i64, count: usize) -> bool {
     // SAFETY: as the caller says.
     let (reader, first_ids) = unsafe { (&mut *reader, std::slice::from_raw_parts(first_ids, count)) };
-    catch_unwind(AssertUnwindSafe(|| reader.number(first_ids))).unwrap_or(false)
+    !reader.is_broken && catch_unwind(AssertUnwindSafe(|| reader.number(first_ids))).unwrap_or(false)
 }
 
 /// Bytes that the columns hold.
@@ -169,11 +177,7 @@ pub unsafe extern "C" fn hta_sql_event_offsets(
 ) -> i64 {
     // SAFETY: as the caller says.
     let (text, keys, into) = unsafe {
-        (
-            std::slice::from_raw_parts(text, bytes),
-            std::slice::from_raw_parts(keys, key_bytes),
-            std::slice::from_raw_parts_mut(into, room),
-        )
+        (std::slice::from_raw_parts(text, bytes), std::slice::from_raw_parts(keys, key_bytes), std::slice::from_raw_parts_mut(into, room))
     };
     let find = AssertUnwindSafe(|| {
         let keys: Vec<&[u8]> = keys.split(|byte| *byte == b'\t').collect();
@@ -284,4 +288,60 @@ pub unsafe extern "C" fn hta_sql_tree_add(tree: *mut Tree, events: *const HostEv
 pub unsafe extern "C" fn hta_sql_tree_free(tree: *mut Tree) {
     // SAFETY: as the caller says.
     drop(unsafe { Box::from_raw(tree) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader() -> Reader {
+        let fields = events::FIELDS.join(" ");
+        let whole = |name| format!("table\t{name}\t{fields}\twhole");
+        let plan = [
+            whole("flows"),
+            whole("memory_events"),
+            whole("counters"),
+            "argument\tseries\t0\ttext\t0\t0".into(),
+            "argument\tvalue\t1\tdouble\t0\t0".into(),
+            whole("other_events"),
+        ];
+        Reader::new(&plan.join("\n")).expect("a plan")
+    }
+
+    const EVENT: &[u8] = br#"{"ph": "i", "s": "g", "name": "a", "pid": 1, "tid": 2, "ts": 5.5}"#;
+
+    #[test]
+    fn a_refused_chunk_leaves_no_rows() {
+        let mut reader = reader();
+        assert_eq!(read_or_cut(&mut reader, |r| r.read(EVENT)), 1);
+        let size = reader.size();
+        let broken = [EVENT, b", {\"ph\": "].concat();
+        assert!(read_or_cut(&mut reader, |r| r.read(&broken)) < 0);
+        assert_eq!(reader.size(), size);
+        assert!(reader.number(&[100]));
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_its_chunk() {
+        let mut reader = reader();
+        assert_eq!(read_or_cut(&mut reader, |_| panic!("a fault")), -(Refusal::Panic as i64));
+        assert_eq!(read_or_cut(&mut reader, |r| r.read(EVENT)), 1);
+    }
+
+    #[test]
+    fn a_broken_reader_reads_and_numbers_nothing() {
+        let mut reader = reader();
+        reader.is_broken = true;
+        assert_eq!(read_or_cut(&mut reader, |r| r.read(EVENT)), -(Refusal::Panic as i64));
+        // SAFETY: the reader and the list live during the call.
+        assert!(!unsafe { hta_sql_reader_number(&mut reader, [0_i64; 0].as_ptr(), 0) });
+    }
+
+    #[test]
+    fn a_plan_that_is_not_understood_makes_no_reader() {
+        for plan in ["", "nonsense", "table\tflows\tevent_id", "\u{0}"] {
+            // SAFETY: the plan lives during the call.
+            assert!(unsafe { hta_sql_reader_new(plan.as_ptr(), plan.len()) }.is_null(), "{plan:?}");
+        }
+    }
 }

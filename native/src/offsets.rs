@@ -54,3 +54,30 @@ fn event(cursor: &mut Cursor, keys: &[&[u8]], row: &mut [u32], unused: &mut Vec<
     row[..2].copy_from_slice(&[start as u32, cursor.at as u32]);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_and_values_are_where_they_stand() {
+        let text = br#"{"ph": "X", "ts": 5}, {"name":"a"}"#;
+        let mut into = [9; 12];
+        assert_eq!(offsets(text, &[b"ph", b"ts"], &mut into), Ok(2));
+        assert_eq!(into, [0, 20, 7, 10, 18, 19, 22, 34, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_not_plain_is_refused() {
+        for (text, refusal) in [
+            (&br#"{"ph": "X", "ph": "Y"}"#[..], Refusal::Key),
+            (br#"{"p\u0068": "X"}"#, Refusal::Key),
+            (br#"{"ph": "X"} {"ph": "Y"}"#, Refusal::Grammar),
+            (br#"{"ph": "X""#, Refusal::Grammar),
+            (b"{\"ph\": \"\xff\"}", Refusal::Grammar),
+            (br#"{}, {}, {}"#, Refusal::Size),
+        ] {
+            assert_eq!(offsets(text, &[b"ph"], &mut [0; 8]), Err(refusal), "{}", text.escape_ascii());
+        }
+    }
+}

@@ -162,8 +162,7 @@ mod tests {
     #[test]
     fn memory_events_are_leaves_of_what_is_around_them() {
         let mut tree = Tree::new(vec![[0, 5, 3]], 9);
-        let rows: Vec<Row> =
-            [event(0, 9, 0), event(2, 2, 6), event(2, 2, 6), event(5, 6, 1)].into_iter().map(|e| tree.place(e)).collect();
+        let rows: Vec<Row> = [event(0, 9, 0), event(2, 2, 6), event(2, 2, 6), event(5, 6, 1)].into_iter().map(|e| tree.place(e)).collect();
         assert_eq!(rows.iter().map(|row| row.ids[0]).collect::<Vec<_>>(), [None, Some(0), Some(0), Some(0)]);
         assert_eq!(rows.iter().map(|row| row.ids[7]).collect::<Vec<_>>(), [Some(3), Some(3), Some(3), None]);
     }

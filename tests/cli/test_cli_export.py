@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,6 +75,16 @@ def test_csv_is_no_way_into_a_spreadsheet(cli: Cli, ingest_hostile: Path, tmp_pa
     assert row["name"] == "'=1+1"
     query = "SELECT '@x' AS a, '''y' AS b, -1 AS c, NULL AS d, 'z' AS e"
     assert cli("sql", ingest_hostile, query, "--format", "csv").out == "a,b,c,d,e\n'@x,''y,-1,,z\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["\n=1+1", "\ufeff=1+1", " =1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20x"]
+)
+def test_csv_has_no_hidden_formulas(cli: Cli, ingest_hostile: Path, text: str) -> None:
+    """White space, byte order marks and full-width characters do not hide a formula."""
+    codes = " || ".join(f"chr({ord(character)})" for character in text)
+    out = cli("sql", ingest_hostile, f"SELECT {codes} AS a", "--format", "csv").out
+    assert next(csv.DictReader(io.StringIO(out)))["a"] == f"'{text}"
 
 
 @pytest.fixture

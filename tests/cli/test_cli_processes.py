@@ -155,3 +155,23 @@ def test_ctrl_c_ends_a_query(store: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err.split()) == (130, b"", [b"error:", b"interrupted."])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("pause_s", [0, 0.01, 0.1])
+def test_ctrl_c_twice_ends_a_command_at_once(store: Path, pause_s: float) -> None:
+    """An impatient user gets an exit code, not a crash of the engine."""
+    query = "SELECT sum(a.range + b.range) FROM range(1000000000) AS a, range(1000) AS b"
+    with subprocess.Popen(  # noqa: S603
+        in_new_process("sql", store, query),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        time.sleep(2)
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            time.sleep(pause_s)
+        out, err = process.communicate(timeout=10)
+    assert (process.returncode, out) == (130, b"")
+    assert b"terminate called" not in err

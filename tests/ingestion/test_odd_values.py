@@ -136,6 +136,13 @@ def test_shared_values_do_not_multiply(tmp_path: Path) -> None:
     assert 0 < count <= 300_000
 
 
+def test_a_dump_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused with the limit."""
+    monkeypatch.setattr("hta_sql.traces.flight_recorder.MAX_BYTES", 1 << 10)
+    with pytest.raises(hta_sql.TraceError, match="the maximum size"):
+        ingested(tmp_path, dump(thread_name="x" * 2000))
+
+
 SEGMENT = {"device": 0, "address": 4096, "total_size": 512, "stream": 0, "blocks": [], "frames": []}
 EVENT = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "frames": []}
 

@@ -369,3 +369,19 @@ def test_what_was_lost_is_not_quoted(tmp_path: Path) -> None:
     assert PLANTED not in text
     assert len(json.loads(text)["traceEvents"]) == 2
     assert json.loads(text)["hta_sql"]["lost_count"] == 1
+
+
+def test_dumps_next_to_traces_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only traces can be written as redacted traces; the warning names the other files."""
+    recorded = Path(__file__).parents[1] / "traces" / "recorded"
+    (tmp_path / "job").mkdir()
+    for path in (
+        recorded / "gloo" / "rank0.json.gz",
+        recorded / "hangs/subgroup_behind/nccl_trace_rank_0",
+    ):
+        (tmp_path / "job" / path.name).write_bytes(path.read_bytes())
+    done = export_redacted(tmp_path / "job", tmp_path / "out", "trace", Redactor())
+    assert [one.name for one in done] == ["rank0.json.gz"]
+    assert "nccl_trace_rank_0" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -16,8 +17,15 @@ from hta_sql.ingestion.discover import discover
 from hta_sql.machine import temporary_folder
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.manifest import MANIFEST, read_manifest
+from hta_sql.store.disk.spans import ARTIFACTS
 from hta_sql.store.query.trace_store import TraceStore
+from hta_sql.text import first_of
 from hta_sql.traces.writing import replacing_in
+
+log = logging.getLogger(__name__)
+
+NAMED = 3
+"""Maximum number of files in a warning."""
 
 TRACE = "trace"
 """Name of the format that writes the trace of each rank."""
@@ -93,10 +101,26 @@ def preview(
 def _traces(source: str | os.PathLike[str], selection: Selection) -> list[_Trace]:
     if (Path(source) / MANIFEST).exists():
         entries = read_manifest(source).entries
-        found = [_Trace(entry.run, entry.rank, entry.span, entry.path) for entry in entries]
+        others = [entry.path for entry in entries if entry.span in ARTIFACTS]
+        found = [
+            _Trace(entry.run, entry.rank, entry.span, entry.path)
+            for entry in entries
+            if entry.span not in ARTIFACTS
+        ]
     else:
         files = discover(os.fspath(source), one_job=True)
-        found = [_Trace(None, file.rank, file.capture, file.path) for file in files]
+        others = [file.path for file in files if file.kind != "trace"]
+        found = [
+            _Trace(None, file.rank, file.capture, file.path)
+            for file in files
+            if file.kind == "trace"
+        ]
+    if others:
+        log.warning(
+            "Left out, because only traces can be written redacted: %s. The format duckdb has the "
+            "tables of all files, redacted.",
+            first_of(others, NAMED),
+        )
     wanted = [
         trace
         for trace in found

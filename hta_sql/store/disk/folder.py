@@ -274,11 +274,16 @@ class RemoteFolder(StoreFolder):
         return sorted({self.root, str(self._fs.unstrip_protocol(self._top))})
 
 
+CUT_NAMES = "?" if os.name == "nt" else "?\\"
+"""Characters in the name of a file at which DuckDB takes the rest for something else."""
+
+
 def store_folder(path: str | os.PathLike[str] | StoreFolder) -> StoreFolder:
     """Return the store folder for a local path or a URL.
 
     Raises:
-        StoreError: The path is not UTF-8, so DuckDB cannot open it.
+        StoreError: The path is not UTF-8, or contains a character at which DuckDB cuts a name, so
+            DuckDB cannot open it.
     """
     if isinstance(path, StoreFolder):
         return path
@@ -290,5 +295,10 @@ def store_folder(path: str | os.PathLike[str] | StoreFolder) -> StoreFolder:
     if not is_utf8(str(local)):
         raise StoreError(
             f"The path of a store must be UTF-8: {path_text(str(local))!r}. Choose another path."
+        )
+    if cut := next((c for c in CUT_NAMES if c in str(local)), None):
+        raise StoreError(
+            f"The path of a store must not contain {cut!r}, at which DuckDB cuts a name: {str(local)!r}. "
+            "Choose another path."
         )
     return LocalFolder(local)
