@@ -174,6 +174,7 @@ FUZZ_SEED ?=
 fuzz: native
 	@echo '== fuzz: $(FUZZ_SECONDS) seconds'
 	$(BIN)/python -m tests.fuzz.run $(FUZZ_SECONDS) $(FUZZ_SEED)
+	$(BIN)/python -m tests.fuzz.artifacts $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 SOAK_SECONDS ?= 1800
 SOAK_SEED ?= 1

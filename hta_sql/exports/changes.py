@@ -34,6 +34,9 @@ _SCENARIOS = "SELECT s.* FROM lib.replayed_scenarios([$run]) AS s"
 _STEPS = "SELECT s.* FROM lib.measured_steps([$run]) AS s"
 _RUN_FACTS = "SELECT f.* FROM lib.run_facts([$run], $ranks) AS f"
 
+LEAST_STEP_SHARE = 0.01
+"""Minimum share of a recording in steps; with less, the steps are not those of the job."""
+
 LEVELS = ("comparable", "limited", "not comparable")
 
 
@@ -49,6 +52,7 @@ class Comparison:
         causes: Rows of ``lib.compared_causes``: what made the step longer or shorter, and on which
             ranks, largest first. Empty if the change of the step is not significant.
         operators: Rows of ``trace_diff`` whose counts differ; empty unless the steps are equal.
+        without_steps: Runs whose steps last almost nothing, as after a single prof.step().
         predictions: Rows of ``predictions``: the time that the replay of the control predicts for
             each scenario, next to the time of the test; empty unless requested.
     """
@@ -57,6 +61,7 @@ class Comparison:
     test: Side
     rows: Result
     facts: Result
+    without_steps: Sequence[str] = ()
     causes: Sequence[dict[str, Any]] = ()
     operators: Sequence[dict[str, Any]] = ()
     predictions: Sequence[dict[str, Any]] = ()
@@ -103,6 +108,12 @@ class Comparison:
     @cached_property
     def message(self) -> str:
         """The headline: change of the step, its significance, and its main cause."""
+        if self.without_steps:
+            return (
+                f"The steps of {' and '.join(self.without_steps)} last less than "
+                f"{LEAST_STEP_SHARE:.0%} of the recording: they are not the steps of the job. Call "
+                "prof.step() once in each iteration of the loop."
+            ).replace("%", " %")
         if self._recorded_steps == {"recorded", "none recorded"}:
             return (
                 "Only one side has profiler steps: a step is not compared with a whole capture. Record "
@@ -238,7 +249,10 @@ def _compared(
         names,
         given=given,
     )
-    comparison = Comparison(control, test, rows, facts)
+    short = [
+        side.run for side in sides if (share := side.step_share()) and share < LEAST_STEP_SHARE
+    ]
+    comparison = Comparison(control, test, rows, facts, list(dict.fromkeys(short)))
     if comparison.step["diff_ns"] == 0 and not comparison.changes:
         last = include_last_profiler_step
         return replace(comparison, operators=_other_counts(comparison, renamed or (), last))

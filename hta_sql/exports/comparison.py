@@ -74,6 +74,15 @@ class Side:
         ).rows()
         return [step for (step,) in rows]
 
+    def step_share(self) -> float | None:
+        """Return the share of the recording that is in steps; None without steps."""
+        query = (
+            "SELECT sum(s.dur) / nullif((SELECT sum(k.dur) FROM ranks AS k WHERE k.run = $run), 0) "
+            "FROM steps AS s WHERE s.run = $run"
+        )
+        ((share,),) = self.store.sql(query, {"run": self.run}).rows()
+        return share if share is None else float(share)
+
 
 def compare(control: Side, test: Side, **parameters: Any) -> Result:
     """Compare the operations of two sides, in one store or two, by name.

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.text import counted
+from hta_sql.traces.numbers import bounded_integer
 from hta_sql.traces.source import BLOCK_BYTES, open_any
 
 Node = dict[str, Any]
@@ -88,7 +89,7 @@ class _Window:
 
 
 def _read_nodes(window: _Window, take: Callable[[Node], None]) -> str | None:
-    decode, count = json.JSONDecoder().raw_decode, 0
+    decode, count = json.JSONDecoder(parse_int=bounded_integer).raw_decode, 0
     while True:
         found = _BETWEEN.match(window.text, window.position)
         window.position = found.end() if found else window.position

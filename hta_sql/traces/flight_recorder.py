@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hta_sql.errors import TraceFormatError
+from hta_sql.traces.numbers import bounded_integer
 from hta_sql.traces.pickles import PICKLE_MAGIC, read_pickle
 from hta_sql.traces.source import BLOCK_BYTES, open_any
 
@@ -17,9 +18,6 @@ MAX_BYTES = 512 << 20
 
 MOST_RANKS = 1 << 24
 """Maximum plausible number of ranks, as the world size of a trace; larger ranks are ignored."""
-
-MAX_DIGITS = 400
-"""Maximum digits of an integer in JSON; a longer one is NULL."""
 
 _JSON_SIGN = re.compile(rb'"(?:profiling_name|pg_config|comm_lib_version|nccl_comm_state)"\s*:')
 _JSON_ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
@@ -157,17 +155,12 @@ def _json(data: bytes, path: str) -> tuple[Any, str | None]:
     except (ValueError, RecursionError) as error:
         damage = error
     if "digits" in str(damage):
-        # Python refuses integers of thousands of digits; one of them must not cost the file.
         with suppress(ValueError, RecursionError):
-            return json.loads(text, parse_int=_short_integer), None
+            return json.loads(text, parse_int=bounded_integer), None
     start = re.search(r'"entries"\s*:\s*\[', text)
     if start is None:
         raise TraceFormatError(f"{path!r} is not valid JSON: {damage}.") from damage
     return {"entries": _whole_entries(text, start.end())}, f"it is not valid JSON: {damage}"
-
-
-def _short_integer(text: str) -> int | None:
-    return int(text) if len(text) <= MAX_DIGITS else None
 
 
 def _whole_entries(text: str, at: int) -> list[Any]:

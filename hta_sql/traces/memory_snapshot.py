@@ -22,6 +22,8 @@ from typing import Any
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.machine import temporary_folder
+from hta_sql.text import counted
+from hta_sql.traces.numbers import bounded_integer
 from hta_sql.traces.pickles import PICKLE_MAGIC, CutOffError, PickleReader
 from hta_sql.traces.source import BLOCK_BYTES, open_any
 from hta_sql.traces.unpack import UnpackedStream
@@ -153,8 +155,7 @@ def read_snapshot(path: str, sink: SnapshotSink) -> str | None:
     with open_any(path) as stream:
         head = stream.read(1)
     if head != PICKLE_MAGIC:
-        _read_json(path, sink)
-        return None
+        return _read_json(path, sink)
     with _mapped(path) as data:
         return _SnapshotReader(data, path, sink).read()
 
@@ -174,7 +175,8 @@ def _mapped(path: str) -> Iterator[mmap.mmap]:
             yield data
 
 
-def _read_json(path: str, sink: SnapshotSink) -> None:
+def _read_json(path: str, sink: SnapshotSink) -> str | None:
+    """Read a snapshot in JSON; return why something is missing, or None."""
     with open_any(path) as stream:
         text = stream.read(MAX_JSON_BYTES + 1)
     if len(text) > MAX_JSON_BYTES:
@@ -183,15 +185,24 @@ def _read_json(path: str, sink: SnapshotSink) -> None:
             "pickle that torch.cuda.memory._dump_snapshot writes, which may be larger."
         )
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=bounded_integer)
     except (ValueError, RecursionError) as error:
         raise TraceFormatError(f"{path!r} is not valid JSON: {error}.") from error
     if not isinstance(value, dict):
         raise TraceFormatError(f"{path!r} is not a memory snapshot: it is not a JSON object.")
-    sink.segments(_list(value.get("segments")))
+    skipped = 0
+
+    def records(items: Any) -> list[Record]:
+        nonlocal skipped
+        found = [item for item in _list(items) if isinstance(item, dict)]
+        skipped += len(_list(items)) - len(found)
+        return found
+
+    sink.segments(records(value.get("segments")))
     for device, events in enumerate(_list(value.get("device_traces"))):
-        sink.events(device, _list(events))
-    sink.annotations(_list(value.get("external_annotations")))
+        sink.events(device, records(events))
+    sink.annotations(records(value.get("external_annotations")))
+    return f"{counted(skipped, 'item')} skipped: no object" if skipped else None
 
 
 def _list(value: Any) -> list[Any]:

@@ -64,6 +64,20 @@ def test_a_step_is_not_compared_with_a_capture(cli: Cli, store: Path) -> None:
     assert "A step takes" not in out
 
 
+def test_a_step_of_microseconds_is_none(cli: Cli, tmp_path: Path) -> None:
+    """After a single prof.step(), the only step has almost nothing of the recording."""
+    path = write(tmp_path / "e.json", [500] * 9, steps=False)
+    trace = json.loads(Path(path).read_text(encoding="utf-8"))
+    step = {"ph": "X", "pid": 1, "tid": 1, "cat": "user_annotation", "name": "ProfilerStep#1"}
+    trace["traceEvents"].append({**step, "ts": 8990, "dur": 19, "args": {}})
+    Path(path).write_text(json.dumps(trace), encoding="utf-8")
+    ingest_only({0: path}, tmp_path / "job.store", run="e")
+    ingest_only({0: path}, tmp_path / "job.store", run="f")
+    out = cli("compare", f"{tmp_path}/job.store:e", f"{tmp_path}/job.store:f").out
+    assert "The steps of e and f last less than 1 % of the recording" in " ".join(out.split())
+    assert "A step takes" not in out
+
+
 def test_headings_of_the_sides_differ(cli: Cli, store: Path) -> None:
     """One run compared with itself has two headings, too."""
     same = cli("compare", f"{store}:a", "--steps", "0", "--test-steps", "1").out

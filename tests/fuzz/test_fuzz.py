@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tests.fuzz.artifacts import main as odd_side_files
 from tests.fuzz.fields import field_trace
 from tests.fuzz.mutations import mutated, seeds
 from tests.fuzz.properties import check_ingests_agree, check_walk, check_ways_agree
@@ -28,6 +29,12 @@ def test_ways_agree(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_bytes(mutated(random, wholes))
     check_ways_agree(random, path, is_deep=True)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_odd_side_files_end_no_process(seed: int) -> None:
+    """Dumps, snapshots and execution traces cost no more memory and time than their size allows."""
+    assert odd_side_files(8, f"test {seed}") == 0
 
 
 @needs_native

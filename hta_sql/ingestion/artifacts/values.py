@@ -20,6 +20,9 @@ TEXT_BYTES = 64 << 20
 MAX_TEXT = 64 << 10
 """Maximum length of a name [characters]."""
 
+SHORT = 256
+"""Length up to which a text counts with its row [characters]."""
+
 LIMIT = 1 << 63
 """Integers of a table are below this, and not below its negative."""
 
@@ -69,6 +72,8 @@ class Values:
 
     def text(self, value: Any, most: int = MAX_TEXT) -> str | None:
         """Return a non-empty string; None for other values, and beyond the limits."""
+        if type(value) is str and len(value) <= SHORT and value.isascii():
+            return value or None
         if not isinstance(value, str):
             self._odd(value, "a string")
             return None
