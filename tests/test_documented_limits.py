@@ -14,7 +14,7 @@ import hta_sql
 from hta_sql.cli import supervised
 from hta_sql.cli.sql import sql
 from hta_sql.ingestion import rank, staging
-from hta_sql.ingestion.artifacts import values
+from hta_sql.ingestion.artifacts import limited, values
 from hta_sql.machine import MEMORY_SHARE
 from hta_sql.serve.mcp import bounded_json
 from hta_sql.serve.mcp.limits import Limits as LimitsOfAnswers
@@ -44,6 +44,8 @@ NUMBERS = {
     "members of a packed tar": f"{source.ALWAYS_ALLOWED_BYTES // source.MEMBER_COUNTS_BYTES:,} always; "
     f"each counts {source.MEMBER_COUNTS_BYTES >> 10} kB",
     "packing inside": f"{source.MAX_LAYERS} layers",
+    "memory for a large file": f"{limited.BESIDE_BYTES >> 20} MiB",
+    "CPU time for a large file": f"{limited.CPU_S} s, and {limited.CPU_S_PER_MB} s",
     "size of a dump": f"{flight_recorder.MAX_BYTES >> 20} MiB",
     "lists and dicts of a dump": f"{pickles.MAX_CONTAINERS:,}",
     "content that": f"{values.TEXT_BYTES >> 20} MB and {values.TEXT_PER_BYTE} times",

@@ -23,10 +23,12 @@ from hta_sql.errors import TraceError
 from hta_sql.ingestion.ages import refuse_ages
 from hta_sql.ingestion.artifacts.compiled_kernels import stage_compiled_kernels
 from hta_sql.ingestion.artifacts.dumps import place_dump
+from hta_sql.ingestion.artifacts.limited import is_large, limit_process, out_of_memory
 from hta_sql.ingestion.artifacts.reading import stage_artifact
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
 from hta_sql.ingestion.native import best_build
+from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import RankOutput, StoredFile, rows_of, write_tables
@@ -135,6 +137,21 @@ def ingest_rank(job: RankJob) -> RankResult:
     Raises:
         TraceError: The trace cannot be read, or changed during every attempt.
     """
+    if job.span in ARTIFACTS and is_large(job.path, job.size):
+        return run_alone(_ingest_limited, job, job.path)
+    return _ingest_repeatedly(job)
+
+
+def _ingest_limited(job: RankJob) -> RankResult:
+    """Read a file that is not a trace, in a process that may die."""
+    limit_process(job.path, job.size, job.memory_limit)
+    try:
+        return _ingest_repeatedly(job)
+    except (MemoryError, duckdb.OutOfMemoryException) as error:
+        raise out_of_memory(job.path, job.memory_limit) from error
+
+
+def _ingest_repeatedly(job: RankJob) -> RankResult:
     careful = False
     for _ in range(MAX_READS):
         try:

@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import hta_sql
+from hta_sql.ingestion.artifacts.limited import LARGE_BYTES
 from hta_sql.traces.pickles import read_pickle
 
 ENTRY: dict[str, Any] = {
@@ -141,6 +143,40 @@ def test_a_dump_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("hta_sql.traces.flight_recorder.MAX_BYTES", 1 << 10)
     with pytest.raises(hta_sql.TraceError, match="the maximum size"):
         ingested(tmp_path, dump(thread_name="x" * 2000))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+def test_a_large_file_takes_the_memory_of_another_process(tmp_path: Path) -> None:
+    """Beyond the memory limit it is refused with the reason, and this process did not grow."""
+    entries = [{**ENTRY, "record_id": at, "thread_name": "x" * 400} for at in range(40_000)]
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_text(json.dumps({"version": "2.10", "entries": entries}), encoding="utf-8")
+    assert path.stat().st_size > LARGE_BYTES
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(
+        hta_sql.TraceError, match=r"needs more memory than the limit.*--memory-limit"
+    ):
+        hta_sql.ingest(path, tmp_path / "small", memory_limit="128MiB")
+    store = hta_sql.ingest(path, tmp_path / "store")
+    assert store.sql("SELECT count(*) FROM fr_entries").rows() == [(40_000,)]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
+
+
+TIMED = """
+import sys
+from hta_sql.ingestion.artifacts import limited
+limited.CPU_S, limited.CPU_S_PER_MB = 1, 0
+limited.limit_process("dump", 1000, None)
+while True:
+    pass
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX")
+def test_a_large_file_has_a_limit_of_time() -> None:
+    """A process that reads for ever is ended by the system."""
+    done = subprocess.run([sys.executable, "-c", TIMED], timeout=30, check=False)  # noqa: S603
+    assert done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 SEGMENT = {"device": 0, "address": 4096, "total_size": 512, "stream": 0, "blocks": [], "frames": []}

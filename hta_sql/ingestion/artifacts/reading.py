@@ -9,14 +9,9 @@ import duckdb
 
 from hta_sql.ingestion.artifacts.dumps import stage_dump
 from hta_sql.ingestion.artifacts.execution_traces import stage_execution_trace
+from hta_sql.ingestion.artifacts.limited import READER_SHARE
 from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
 from hta_sql.machine import size_of
-
-READER_SHARE = 16
-"""Size of a pickled snapshot divided by the memory that its reader needs.
-
-The reader keeps 8 bytes per event, which has 200 bytes or more, and copies an array when it grows.
-"""
 
 _STAGES = {
     "dump": stage_dump,
