@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.results.losses import loss_sentences
+from hta_sql.exports.losses import loss_sentences
 
 EVENTS = 20_000
 

@@ -17,7 +17,8 @@ from hta_sql.ingestion.artifacts.dumps import stage_dump
 from hta_sql.ingestion.artifacts.execution_traces import stage_execution_trace
 from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
 from hta_sql.ingestion.graph_matching import match_graphs
-from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
+from hta_sql.ingestion.linking import link_events
+from hta_sql.ingestion.rank import RankJob, ReadTrace, job_row
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.ingestion.tables import STORED, frames_of, parameters, rows_of
 from hta_sql.ingestion.vendors.mindspore import stage_cluster_data
@@ -35,7 +36,8 @@ def defined_columns() -> Columns:
         stage_dump(con, None)
         stage_snapshot(con, None)
         stage_execution_trace(con, None)
-        link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
+        nothing = ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})
+        link_events(con, [job_row(nothing)])
         match_graphs(con, {})
         stage_compiled_kernels(con, {})
         frames = frames_of(con)

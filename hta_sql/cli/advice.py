@@ -72,7 +72,7 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
         given: Parameters of the analysis.
     """
     from hta_sql.cli.terminal import wrapped  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.results.losses import loss_sentences, missing_ranks  # noqa: PLC0415
+    from hta_sql.exports.losses import loss_sentences, missing_ranks  # noqa: PLC0415
     from hta_sql.text import counted  # noqa: PLC0415
 
     for limits in (missing_ranks, loss_sentences):

@@ -183,7 +183,7 @@ def ingest(
 def _note_losses(folder: str, runs: list[str]) -> None:
     """Print how much of the traces could not be read."""
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.results.losses import loss_sentences  # noqa: PLC0415
+    from hta_sql.exports.losses import loss_sentences  # noqa: PLC0415
 
     with hta_sql.open(folder) as opened:
         for run, sentences in loss_sentences(opened, runs).items():

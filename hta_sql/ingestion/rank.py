@@ -20,24 +20,22 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceError
-from hta_sql.ingestion.ages import refuse_ages
 from hta_sql.ingestion.artifacts.compiled_kernels import stage_compiled_kernels
 from hta_sql.ingestion.artifacts.dumps import place_dump
 from hta_sql.ingestion.artifacts.limited import is_large, limit_process, out_of_memory
 from hta_sql.ingestion.artifacts.reading import stage_artifact
-from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
-from hta_sql.ingestion.native import best_build
+from hta_sql.ingestion.linking import link_events
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import RankOutput, StoredFile, rows_of, write_tables
 from hta_sql.ingestion.vendors.mindspore import cluster_file, stage_cluster_data
-from hta_sql.library.sql_files import ingest_sql, sql_root
-from hta_sql.library.sqltext import create_table, first_match_macro, sort_table
+from hta_sql.library.sql_files import ingest_sql
+from hta_sql.library.sqltext import create_table
 from hta_sql.machine import size_of, temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
-from hta_sql.store.catalog.shared_engine import extra_connections, scratch
+from hta_sql.store.catalog.shared_engine import scratch
 from hta_sql.store.disk.manifest import Fingerprint
 from hta_sql.store.disk.spans import ARTIFACTS, DUMP_SPAN
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
@@ -66,12 +64,6 @@ HELD_SHARE = 16
 
 ROW_BYTES = 512
 """Memory of a staged row with its links in the engine [bytes]; 14 million rows spill in 4 GiB."""
-
-CALL_TREE_BATCH_ROWS = 1 << 15
-"""Number of host events in memory while the call tree is built.
-
-Arrays of this size fit into the CPU cache, and cost a quarter less than arrays of 500,000 rows.
-"""
 
 
 @dataclass(frozen=True)
@@ -202,7 +194,7 @@ def _ingest_artifact(con: duckdb.DuckDBPyConnection, job: RankJob, started: floa
     """Read a file that is not a trace, and write its tables without the statements about events."""
     with unchanged(job.path) as fingerprint:
         rows, metadata = stage_artifact(con, ARTIFACTS[job.span], job.path)
-    place_dump(con, _job_row(ReadTrace(job, fingerprint, metadata)))
+    place_dump(con, job_row(ReadTrace(job, fingerprint, metadata)))
     place = _place_of(job)
     files = write_tables(con, [place], rows)
     facts = dict(facts_of(con))[job.run, job.rank]
@@ -225,7 +217,7 @@ def stored(
         started: Start of reading, by the monotonic clock [s].
     """
     first = traces[0].job
-    link_events(con, traces, first.kernel_classes)
+    link_events(con, [job_row(trace) for trace in traces], first.kernel_classes)
     matched = _match_captures(con, traces)
     places = [_place_of(trace.job) for trace in traces]
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
@@ -329,29 +321,6 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def link_events(
-    con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace], kernel_classes: str | None = None
-) -> None:
-    """Derive the links that analyses need: clock, steps, call tree, launches, kernel classes."""
-    jobs = [_job_row(trace) for trace in traces]
-    run(con, ingest_sql("link/rank_frames", "job"), {"jobs": jobs})
-    _load_class_rules(con, kernel_classes)
-    run(con, ingest_sql("link/rank_frames", "rank_clock"))
-    for name in ("profiler_steps", "step_windows", "last_step"):
-        run(con, ingest_sql("link/steps", name))
-    refuse_ages(con, {trace.part: trace.job.path for trace in traces})
-    run(con, ingest_sql("link/rank_frames", "rank_frame"))
-    run(con, ingest_sql("link/odd_arguments"))
-    run(con, ingest_sql("link/call_tree", "host_events"))
-    _build_call_tree(con)
-    run(con, ingest_sql("link/forward_operators"))
-    for name in ("launches", "device_steps", "operators_by_external_id"):
-        run(con, ingest_sql("link/launches", name))
-    run(con, ingest_sql("link/device_links"))
-    # Sorted after the join, because with a sort in the join, 14 million events exceed 400 MiB.
-    run(con, sort_table("device_links", "event_id"))
-
-
 def _match_captures(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> int:
     """Match graph replays with their captures; return the number of matched operations."""
     paths = {path for trace in traces for path in trace.job.captures}
@@ -371,13 +340,14 @@ def _captured_launches(path: str, replay: RankJob) -> pa.Table:
     job = replace(replay, path=path, span=0, is_small=False)
     with _database(job) as con:
         events, metadata, _ = _staged(con, job, careful=False)
-        link_events(con, [ReadTrace(job, fingerprint(path), metadata, events.total())])
+        trace = ReadTrace(job, fingerprint(path), metadata, events.total())
+        link_events(con, [job_row(trace)])
         launches = con.sql(ingest_sql("link/graph_captures", "captured_launches")).to_arrow_table()
     source = pa.array([path_text(path)] * launches.num_rows, pa.string())
     return launches.add_column(0, "source", source).cast(CAPTURED_SCHEMA)
 
 
-def _job_row(trace: ReadTrace) -> dict[str, Any]:
+def job_row(trace: ReadTrace) -> dict[str, Any]:
     """Return a row of the table ``job``."""
     return {
         "part": trace.part,
@@ -391,30 +361,3 @@ def _job_row(trace: ReadTrace) -> dict[str, Any]:
         "text_bytes": trace.text_bytes,
         "metadata": json.dumps(trace.metadata),
     }
-
-
-def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
-    """Sort the host events in the engine and build the call tree from the stream."""
-    # One connection reads the rows while the other writes the tree.
-    (sorted_events,) = extra_connections(con)
-    with sorted_events:
-        reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
-        steps = run(con, ingest_sql("link/steps", "steps_in_order")).fetchall()
-        tree = pa.RecordBatchReader.from_batches(
-            CALL_TREE_SCHEMA, call_trees(reader, steps, best_build())
-        )
-        con.register("call_tree_rows", tree)
-        run(con, ingest_sql("link/call_tree", "call_tree"))
-        con.unregister("call_tree_rows")
-
-
-def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None) -> None:
-    """Classify kernels by the rules in kernel_classes.csv; the user's own rules take precedence."""
-    own = [kernel_classes] if kernel_classes else []
-    files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
-    run(con, ingest_sql("link/kernel_classes", "class_rules"), {"files": files})
-    run(con, ingest_sql("link/kernel_classes", "kernel_names"))
-    matching = run(con, ingest_sql("link/kernel_classes", "rules_in_order")).fetchall()
-    # The macro needs at least one rule; this rule matches nothing.
-    run(con, first_match_macro("first_rule", matching or [(0, "a^")]))
-    run(con, ingest_sql("link/kernel_classes", "kernel_classes"))

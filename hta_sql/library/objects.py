@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
+from hta_sql.errors import AnalysisNotFoundError, LibraryError
 from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
 from hta_sql.library.header import header_of
 from hta_sql.library.sql_files import Columns, sql_root, stored_columns
+from hta_sql.library.suggestions import suggested
 
 _MACRO = re.compile(
     r"^CREATE OR REPLACE MACRO (?:lib\.|derived\.)?(\w+)\(\n(.*?)^\) AS( TABLE)?\n",
@@ -288,19 +289,6 @@ class Library:
         """List the result of :meth:`newest`, sorted by topic."""
         return sorted(self.newest(), key=lambda a: (a.topic, a.name))
 
-    def _suggested(self, name: str) -> str:
-        """Return the analysis that a name may mean: by other words for it, then by its letters."""
-        wanted = _words(name)
-        meant = {
-            a.base_name: len(wanted & _words(f"{a.base_name} {a.facts.get('Also', '')} {a.title}"))
-            for a in self.newest()
-            if any(wanted <= _words(other) for other in a.facts.get("Also", "").split(", "))
-            or wanted <= _words(a.title)
-        }
-        if meant:
-            return f" Did you mean {max(sorted(meant), key=meant.__getitem__)!r}?"
-        return nearest(name, sorted({a.base_name for a in self.analyses}))
-
     def find(self, name: str, version: int | None = None) -> SqlObject:
         """Find an analysis by name, with or without its version.
 
@@ -314,7 +302,7 @@ class Library:
         found = self.versions(name)
         if not found:
             raise AnalysisNotFoundError(
-                f"No analysis {name!r}.{self._suggested(name)} See them all: hta-sql list"
+                f"No analysis {name!r}.{suggested(name, self.newest())} See them all: hta-sql list"
             )
         if version is None:
             return next(a for a in self.newest() if a.base_name == name)
@@ -325,11 +313,6 @@ class Library:
         raise AnalysisNotFoundError(
             f"Analysis {name!r} has no version {version}; available: {known}."
         )
-
-
-def _words(text: str) -> set[str]:
-    """Return the words of a name or title, without the ending of plurals."""
-    return {word.rstrip("s") for word in re.split(r"\W|_", text.lower()) if word}
 
 
 @cache

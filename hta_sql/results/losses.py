@@ -1,61 +1,9 @@
-"""States which traces are missing or could not be read completely: answers cover only the rest."""
+"""Says how much of the traces of a run could not be read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from hta_sql.text import counted
-
-if TYPE_CHECKING:
-    from hta_sql.store.query.trace_store import TraceStore
-
-SHOWN = 3
-"""Maximum number of ranks of a run that are named."""
-
-_ANY = "SELECT DISTINCT run FROM quarantine WHERE is_lost ORDER BY run"
-
-
-_INCOMPLETE = """
-SELECT k.run, count(DISTINCT k.rank) AS rank_count, max(k.world_size) AS world_size
-FROM ranks AS k
-GROUP BY k.run
-HAVING count(DISTINCT k.rank) < max(k.world_size)
-ORDER BY k.run
-"""
-
-
-def missing_ranks(store: TraceStore, runs: Sequence[str] | None = None) -> dict[str, list[str]]:
-    """Return a sentence about the missing ranks of each run that is not complete."""
-    return {
-        run: [
-            f"has {count:,} of {counted(world, 'rank')} of the job: a missing rank may be the straggler."
-        ]
-        for run, count, world in store.sql(_INCOMPLETE).rows()
-        if not runs or run in runs
-    }
-
-
-def loss_sentences(store: TraceStore, runs: Sequence[str] | None = None) -> dict[str, list[str]]:
-    """Return sentences about the lost parts of traces, by run; runs without losses are left out.
-
-    Costs one small query unless something was lost.
-    """
-    damaged = [run for (run,) in store.sql(_ANY).rows() if not runs or run in runs]
-    if not damaged:
-        return {}
-    found: dict[str, list[str]] = {}
-    for row in store.run("findings", runs=damaged).records():
-        if row["finding"] == "lost_spans":
-            found.setdefault(row["run"], []).append(f"rank {row['rank']}: {row['message']}")
-    return {run: _shortened(sentences) for run, sentences in found.items()}
-
-
-def _shortened(sentences: list[str]) -> list[str]:
-    left = len(sentences) - SHOWN
-    if left <= 0:
-        return sentences
-    return [*sentences[:SHOWN], f"{left} more ranks: hta-sql doctor lists them."]
+from typing import Any
 
 
 def lost_text(health: Sequence[dict[str, Any]]) -> str:

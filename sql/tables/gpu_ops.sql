@@ -48,7 +48,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   computed_gbps               DOUBLE [GB/s]   bytes / dur; NULL for a zero duration.
 --   graph_id                    BIGINT          Id of the CUDA graph.
 --   graph_node_id               BIGINT          Id of the node in the CUDA graph.
---   graph_region                VARCHAR         Name of the region in which the node was captured (torch.cuda.graph_annotations.mark_kernels of PyTorch 2.14).
+--   graph_region                VARCHAR         Name of the region in which the node was captured (mark_kernels of PyTorch 2.14).
 --   collective                  VARCHAR         Kind of collective, taken from the metadata if recorded, otherwise from the kernel name.
 --   in_elems                    BIGINT [count]  Number of elements sent.
 --   out_elems                   BIGINT [count]  Number of elements received.

@@ -158,7 +158,7 @@ def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
     name = "temporal_breakdown"
     cli("run", store, "temporal_brakdown").fails(1, "Did you mean 'temporal_breakdown'?")
     cli("run", store, name, "--version", "9").fails(1, "no version 9")
-    cli("run", store, name, "--ranks", "5").fails(1, "No rank 5", "0, 1")
+    cli("run", store, name, "--ranks", "5").fails(1, "No rank 5", "0-1")
     cli("run", store, name, "--runs", "nope").fails(1, "No run 'nope'", "job")
     cli("run", store, name, "--rankz", "5").fails(2, "--rankz", "--ranks", f"{name} --help")
     cli("run", store, name, "--ranks", "x").fails(2, "--ranks", "integers")

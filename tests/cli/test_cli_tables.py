@@ -128,10 +128,9 @@ def test_columns_are_chosen(cli: Cli, store: Path) -> None:
 
 def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
     """An empty table is printed with the likely reason."""
-    done = cli("run", store, "temporal_breakdown", "--steps", "99")
-    reason = "The selected steps may exclude everything."
-    needs = "temporal_breakdown needs: GPU activity."
-    assert done.out.endswith(f"No rows. {reason} {needs}\n")
+    done = cli("run", store, "frequent_kernel_sequences", "--operator-name", "aten::nothing")
+    reason = "The selected operator_name may exclude everything."
+    assert f"No rows. {reason} frequent_kernel_sequences needs: operators" in done.out
     done = cli("run", store, "profiler_steps")
     assert done.out.endswith("No rows. profiler_steps needs: profiler steps (prof.step()).\n")
     for name, text in {"csv": "a\n", "json": "[]\n", "markdown": "| a |\n| ---: |\n"}.items():

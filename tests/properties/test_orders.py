@@ -43,11 +43,11 @@ ORDERS = {
     "kpi_trends": "=kpi job",
     "kernel_counters": "run rank device -busy_ns name event_id counter",
     "kernel_sequence_events": "run rank event_id",
-    "live_at_peak": "run rank device_type device -bytes",
+    "live_at_peak": "run rank =device_label -bytes",
     "memory_allocations": "run rank device_type device",
     "memory_curve": "run rank device_type device ts",
     "memory_by_operator": "run rank device_type device -self_allocated_bytes -allocated_bytes",
-    "memory_peaks": "run rank device_type device",
+    "memory_peaks": "run rank =device_label",
     "memory_bandwidth_series": "run rank device name ts",
     "memory_bandwidth_summary": "run rank device name",
     "ops_by_name": "run -sum_ns",
@@ -77,14 +77,26 @@ def place_of(row: dict[str, Any], order: str) -> list[tuple[bool, Any]]:
         for value, turned in values]  # fmt: skip
 
 
+def together(rows: list[dict[str, Any]], before: list[str], key: str) -> list[dict[str, Any]]:
+    """Add the position at which the value of ``=key`` first appears among rows equal ``before``."""
+    seen: dict[tuple[Any, ...], dict[Any, int]] = {}
+    numbered = []
+    for row in rows:
+        values = seen.setdefault(tuple(row[name] for name in before), {})
+        numbered.append(row | {key: values.setdefault(row[key[1:]], len(values))})
+    return numbered
+
+
 def check_order(store: TraceStore, name: str) -> None:
     """Query an analysis, and check the order of its rows."""
     rows = store.run(name, **options_of(name)).arrow().to_pylist()
     if rows and (name in ORDERS or "run" in rows[0]):
         order = ORDERS.get(name, "run")
-        for key in [key for key in order.split() if key.startswith("=")]:
-            together = list(dict.fromkeys(row[key[1:]] for row in rows))
-            rows = [row | {key: together.index(row[key[1:]])} for row in rows]
+        before: list[str] = []
+        for key in order.split():
+            if key.startswith("="):
+                rows = together(rows, before, key)
+            before.append(key)
         assert rows == sorted(rows, key=lambda row: place_of(row, order))
 
 

@@ -108,7 +108,8 @@ class _Rows(StagedRows):
         self.add("et_nodes", row)
         for side in ("input", "output"):
             for position, tensor in enumerate(_tensors(lists.get(f"{side}s"))):
-                self.add("et_tensors", (number, side == "output", position, *tensor))
+                row = (number, side == "output", position, *tensor[:-1], text(tensor[-1]))
+                self.add("et_tensors", row)
 
 
 def _attributes(values: Any) -> Node:

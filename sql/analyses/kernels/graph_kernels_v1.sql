@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   kind           VARCHAR         Kind of operation: kernel, memcpy or memset.
 --   class          VARCHAR         Class of the operation: computation, communication or memory.
 --   name           VARCHAR         Kernel name.
---   graph_region   VARCHAR         Name of the region in which the node was captured (torch.cuda.graph_annotations.mark_kernels of PyTorch 2.14); NULL if not recorded.
+--   graph_region   VARCHAR         Name of the region in which the node was captured (mark_kernels of PyTorch 2.14); NULL if not recorded.
 --   frame          VARCHAR         Innermost frame that launched the kernel during capture, as file(line): function; NULL if unknown.
 --   stack          VARCHAR         All frames as JSON, innermost first; NULL if unknown.
 --   run_count      BIGINT [count]  Number of executions.

@@ -23,6 +23,6 @@ SELECT
     f.run, f.rank, 'misaligned_products' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
     lib.message('advice.misaligned_products', {'product_count': f.event_count, 'share_pct': f.affected_pct}) AS message,
     f.evidence_sql,
-    'operator_unique_args' AS next_analysis
+    'kernel_table' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 WHERE f.affected_ns >= 0.01 * f.recorded_ns
