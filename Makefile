@@ -11,30 +11,35 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment native demo test test-all laws test-pages test-clients test-lowest check check-ruff check-mypy check-sql check-native docs pinned site freeze refreeze bench fuzz soak faults mutants deep clean
+.PHONY: help help-all environment native demo test test-all laws test-pages test-clients test-lowest check check-ruff check-mypy check-sql check-native docs pinned site freeze refreeze bench fuzz soak faults mutants deep clean
 
 help:
-	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
-	@echo 'make demo      a simulated training job: ingested, analyzed, explained'
-	@echo 'make test      the test suite; without tests that are marked slow, which state a reason'
-	@echo 'make test-all  slow tests and browser tests as well'
-	@echo 'make laws      every recorded job is changed in known ways, and all answers must follow (hours)'
-	@echo 'make test-pages    notebooks run again, the site, explorer and open, in Chromium'
-	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
-	@echo 'make test-lowest   demo, commands and tests with the lowest versions that pyproject.toml states'
-	@echo 'make check     ruff, mypy --strict, the rules of the SQL library, the compiled reader'
-	@echo 'make docs      write the generated parts of docs/'
-	@echo 'make pinned    write what each analysis answers on jobs of every kind, which make test compares'
-	@echo 'make site      the documentation as a site, with pictures, for a browser without a network'
-	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
-	@echo 'make refreeze  lock macros that changed under them without changing a pinned answer'
-	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
-	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
-	@echo 'make soak      four writers, eight readers, kills and repairs on one store for SOAK_SECONDS (1800)'
-	@echo 'make faults    each file operation and request of each writer goes wrong, in four ways (hours; WRITERS="tag publish")'
-	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=... SAMPLE=0.02 SEED=1)'
-	@echo 'make deep      the properties, each with fifty times as many examples'
-	@echo 'make clean     remove the environment and what was generated'
+	@echo 'make environment  .venv with the package and the tools'
+	@echo 'make native       the compiled reader, where cargo is; without it SQL reads all traces'
+	@echo 'make demo         a simulated training job: ingested, analyzed, explained'
+	@echo 'make check        ruff, mypy --strict, the rules of the SQL library, the compiled reader'
+	@echo 'make test         the test suite; without tests that are marked slow, which state a reason'
+	@echo 'make test-all     slow tests and browser tests as well'
+	@echo 'make pinned       after an intended change of numbers: write what each analysis answers'
+	@echo 'make docs         write the generated parts of docs/'
+	@echo 'make help-all     the other targets'
+
+help-all: help
+	@echo
+	@echo 'make laws         every recorded job is changed in known ways, and all answers must follow (hours)'
+	@echo 'make test-pages   notebooks run again, the site, explorer and open, in Chromium'
+	@echo 'make test-clients shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
+	@echo 'make test-lowest  demo, commands and tests with the lowest versions that pyproject.toml states'
+	@echo 'make site         the documentation as a site, with pictures, for a browser without a network'
+	@echo 'make freeze       lock the analyses of the release that CHANGELOG.md dates'
+	@echo 'make refreeze     lock macros that changed under them without changing a pinned answer'
+	@echo 'make bench        against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
+	@echo 'make fuzz         broken traces and side files at random for FUZZ_SECONDS (60)'
+	@echo 'make soak         four writers, eight readers, kills and repairs on one store for SOAK_SECONDS (1800)'
+	@echo 'make faults       each file operation and request of each writer goes wrong, in four ways (hours; WRITERS="tag publish")'
+	@echo 'make mutants      changes the SQL in every small way: a test must find each (FILES=... SAMPLE=0.02 SEED=1)'
+	@echo 'make deep         the properties, each with fifty times as many examples'
+	@echo 'make clean        remove the environment and what was generated'
 
 # --group needs pip 25.1; the pip that Python brings along is often older.
 $(READY): pyproject.toml

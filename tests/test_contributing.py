@@ -123,7 +123,7 @@ def test_the_lines_of_a_column_and_a_vendor_are_those_of_the_test_that_adds_them
 
 def test_every_reason_of_a_slow_test_is_listed() -> None:
     """The page lists the reasons for the mark ``slow`` that the tests may state."""
-    assert re.findall(r"^\| `([\w ]+)` \|", section("Set up"), re.MULTILINE) == list(REASONS)
+    assert re.findall(r"^\| `([\w ]+)` \|", section("Tests"), re.MULTILINE) == list(REASONS)
 
 
 def test_a_slow_test_without_a_reason_is_refused(request: pytest.FixtureRequest) -> None:
