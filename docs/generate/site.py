@@ -76,6 +76,7 @@ NAV: dict[str, dict[str, str] | str] = {
     "Your own analyses": "your_own_analyses.md",
     "Development": {
         "How it works": "how_it_works.md",
+        "Decisions": "decisions.md",
         "Contributing": "contributing.md",
     },
     "Security": "security.md",
