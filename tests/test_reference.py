@@ -30,6 +30,12 @@ def test_the_page_is_current(page: str, begin: str, reference: object) -> None:
     assert text == with_reference(text, begin, reference()), "run: make docs"
 
 
+def test_the_pages_of_topics_are_current() -> None:
+    """``make docs`` would not change, add or remove a page of a topic."""
+    found = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "analyses").glob("*.md")}
+    assert found == analyses.pages(), "run: make docs"
+
+
 def test_the_diagram_names_tables_and_columns_that_exist() -> None:
     """Each line of the entity diagram names two tables and columns of these tables."""
     columns = {t.name: {c.name for c in t.columns} for t in load_library().tables}

@@ -1,9 +1,9 @@
-"""Write docs/analyses.md from sql/analyses and sql/lib: ``python -m docs.generate.analyses FILE``."""
+"""Write docs/analyses.md and a page per topic: ``python -m docs.generate.analyses docs/analyses.md``."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -15,30 +15,46 @@ BEGIN = "<!-- reference: made by python -m docs.generate.analyses; do not edit b
 
 
 def reference() -> str:
-    """List the analyses, then describe every analysis and every shared macro, by topic."""
-    library = load_library()
-    by_topic = {
-        topic: list(analyses)
-        for topic, analyses in groupby(library.newest_by_topic(), key=lambda a: a.topic)
-    }
+    """List the topics with links to their analyses and shared macros."""
     lines = ["| topic | analyses |", "|---|---|"]
-    for topic, analyses in by_topic.items():
-        names = ", ".join(f"[`{a.base_name}`](#{a.name})" for a in analyses)
-        lines.append(f"| [{topic}](#{topic}) | {names} |")
-    lines.append("")
-    for topic, analyses in by_topic.items():
-        lines += [f"## {topic}", ""]
-        for analysis in analyses:
-            lines += _object(analysis)
-    shared = sorted(library.macros, key=lambda macro: (macro.topic, macro.name))
-    for topic, macros in groupby(shared, key=lambda macro: macro.topic):
-        lines += [f"## lib/{topic}: shared macros", ""]
-        lines += [line for macro in macros for line in _object(macro)]
+    for topic, analyses in _by_topic(load_library().newest_by_topic()).items():
+        names = ", ".join(f"[`{a.base_name}`](analyses/{topic}.md#{a.name})" for a in analyses)
+        lines.append(f"| [{topic}](analyses/{topic}.md) | {names} |")
+    lines += [
+        "",
+        "The macros that analyses share, for queries of your own, are in the schema `lib`:",
+        "",
+    ]
+    shared = ", ".join(f"[{topic}](analyses/lib_{topic}.md)" for topic in _by_topic(_macros()))
+    return "\n".join([*lines, f"{shared}."])
+
+
+def pages() -> dict[str, str]:
+    """Return the page of each topic by file name: its analyses, or its shared macros."""
+    analyses = _by_topic(load_library().newest_by_topic())
+    macros = _by_topic(_macros())
+    return {f"{topic}.md": _page(topic, objects) for topic, objects in analyses.items()} | {
+        f"lib_{topic}.md": _page(f"lib/{topic}: shared macros", objects)
+        for topic, objects in macros.items()
+    }
+
+
+def _macros() -> list[SqlObject]:
+    return sorted(load_library().macros, key=lambda macro: (macro.topic, macro.name))
+
+
+def _by_topic(objects: Sequence[SqlObject]) -> dict[str, list[SqlObject]]:
+    return {topic: list(group) for topic, group in groupby(objects, key=lambda o: o.topic)}
+
+
+def _page(heading: str, objects: list[SqlObject]) -> str:
+    lines = [f"# {heading}", "", BEGIN, ""]
+    lines += [line for about in objects for line in _object(about)]
     return "\n".join(lines)
 
 
 def _object(about: SqlObject) -> Iterator[str]:
-    yield f"### {about.name}"
+    yield f"## {about.name}"
     yield ""
     if "Title" in about.facts:
         yield f"**{about.title}**"
@@ -65,12 +81,19 @@ def _object(about: SqlObject) -> Iterator[str]:
     yield ""
 
 
-def main(paths: list[str]) -> None:
-    """Rewrite the generated part of each file."""
-    for path in map(Path, paths):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(with_reference(text, BEGIN, reference()), encoding="utf-8")
+def main(page: Path) -> None:
+    """Rewrite the generated part of the page, and the folder of the same name next to it."""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(with_reference(text, BEGIN, reference()), encoding="utf-8")
+    folder = page.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    written = pages()
+    for old in folder.glob("*.md"):
+        if old.name not in written:
+            old.unlink()
+    for name, content in written.items():
+        (folder / name).write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Path(sys.argv[1]))

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 import hta_sql
+from docs.generate import analyses
 from docs.generate.notebook_pages import page_of_notebook
 from hta_sql.charts import FIGURES, save
 from hta_sql.errors import HtaSqlError
@@ -50,8 +51,12 @@ NAV: dict[str, dict[str, str] | str] = {
         "The operator that eats time and memory": "notebooks/operator_story.md",
         "SQL cookbook": "notebooks/sql_cookbook.md",
     },
+    "Analyses": {"All": "analyses.md"}
+    | {
+        page.removesuffix(".md").replace("lib_", "lib/"): f"analyses/{page}"
+        for page in analyses.pages()
+    },
     "Reference": {
-        "Analyses": "analyses.md",
         "Tables": "schema.md",
         "Commands": "cli.md",
         "Limits": "limits.md",
@@ -92,7 +97,7 @@ BESIDE = {
 """Page in the repository's root ─▶ file name on the site."""
 
 _LINK = re.compile(r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)")
-_SECTION = re.compile(r"^### (\w+)_v\d+\n\n", re.MULTILINE)
+_SECTION = re.compile(r"^## (\w+)_v\d+\n\n", re.MULTILINE)
 _JOB = JobSpec(ranks=4, steps=3, stragglers={2: 3_000_000})
 
 log = logging.getLogger("site")
@@ -154,14 +159,15 @@ def draw_pictures(folder: Path) -> int:
             drawn = {
                 name: about for name in sorted(FIGURES) if (about := _draw(store, name, pictures))
             }
-    page = folder / "analyses.md"
 
     def with_picture(found: re.Match[str]) -> str:
         name = found.group(1)
-        picture = f"![{drawn[name]}](pictures/{name}.svg)\n\n" if name in drawn else ""
+        picture = f"![{drawn[name]}](../pictures/{name}.svg)\n\n" if name in drawn else ""
         return found.group() + picture
 
-    page.write_text(_SECTION.sub(with_picture, page.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (folder / "analyses").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(_SECTION.sub(with_picture, text), encoding="utf-8")
     return len(drawn)
 
 

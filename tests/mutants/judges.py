@@ -265,7 +265,7 @@ def _pinned(
 
 
 def undocumented(name: str, text: str) -> str:
-    """Return a message about a default that differs from docs/analyses.md, or an empty string."""
+    """Return a message about a default that differs from docs/analyses, or an empty string."""
     for parameter, type_, default in _DEFAULT.findall(text):
         in_a_table = default.replace("|", "\\|").replace("<", "&lt;")
         if f"| `{parameter}` | {type_} | {in_a_table} |" not in _pages()[name]:
@@ -278,9 +278,12 @@ _DEFAULT = re.compile(r"^    (\w+) ([A-Z]\S*) := (.+?),?$", re.MULTILINE)
 
 @cache
 def _pages() -> dict[str, str]:
-    """Return the section of each object in docs/analyses.md."""
-    page = (TESTS.parent / "docs" / "analyses.md").read_text(encoding="utf-8")
-    return {part.split("\n", 1)[0]: part for part in page.split("\n### ")}
+    """Return the section of each object in docs/analyses."""
+    return {
+        part.split("\n", 1)[0]: part
+        for page in (TESTS.parent / "docs" / "analyses").glob("*.md")
+        for part in page.read_text(encoding="utf-8").split("\n## ")
+    }
 
 
 def _golden(case: Case, place: Place) -> None:

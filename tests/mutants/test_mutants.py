@@ -217,7 +217,7 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
 
 
 def test_nothing_is_found_where_nothing_changed() -> None:
-    """The defaults in the library equal those in docs/analyses.md, including escaped characters."""
+    """The defaults in the library equal those in docs/analyses, including escaped characters."""
     for name, text in texts_of(load_library()).items():
         assert not undocumented(name, text), name
 
