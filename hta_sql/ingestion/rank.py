@@ -318,6 +318,9 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
         temporary_folder() as spill,
         duckdb.connect(":memory:", config={**config, "temp_directory": spill}) as con,
     ):
+        # In a process without a main script, such as a worker, the engine takes stdout for a
+        # terminal, and would draw a bar there for statements that take seconds.
+        con.execute("SET enable_progress_bar = false")
         yield con
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import duckdb
 import pytest
 
@@ -51,3 +54,17 @@ def test_a_missing_statement_is_reported_with_the_names_of_its_file() -> None:
     """The error for an unknown statement lists the statements in its file."""
     with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; available: part_of"):
         ingest_sql("ids", "part")
+
+
+def test_a_process_without_a_script_draws_no_progress_bar() -> None:
+    """The engine of a worker prints nothing, though it takes such a process for a terminal."""
+    code = """
+from hta_sql.ingestion.rank import RankJob, _database
+with _database(RankJob("", "", 0, "", "")) as con:
+    print(*con.execute("SELECT current_setting('enable_progress_bar')").fetchone())
+import duckdb
+print(*duckdb.connect().execute("SELECT current_setting('enable_progress_bar')").fetchone())
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own code
+    assert done.stdout.split() == ["False", "True"]
