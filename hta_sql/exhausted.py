@@ -24,6 +24,9 @@ _THREADS = ("can't start new thread", os.strerror(errno.EAGAIN))
 _MAPPING = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory")
 """Error texts of the dynamic linker when it loads a library."""
 
+_ALLOCATION = ("bad allocation", "bad_alloc")
+"""Error texts of the engine when the system refuses memory, unlike at its own limit."""
+
 LEAST_ADDRESS_SPACE = 2 << 30
 """Address space below which libraries end the process instead of raising an error [bytes]."""
 
@@ -64,11 +67,13 @@ def is_out_of_threads(error: BaseException) -> bool:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether the system refused memory to Python or to the dynamic linker."""
+    """Return whether the system refused memory to Python, the engine or the dynamic linker."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    return isinstance(error, MemoryError) or (
-        isinstance(error, ImportError) and _mentions(error, _MAPPING)
+    return (
+        isinstance(error, MemoryError)
+        or (isinstance(error, ImportError) and _mentions(error, _MAPPING))
+        or (_is_of_engine(error) and _mentions(error, _ALLOCATION))
     )
 
 

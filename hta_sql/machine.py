@@ -198,3 +198,12 @@ def size_of(text: str) -> int:
         )
     number, letter, binary = size.groups()
     return int(float(number) * (1024 if binary else 1000) ** " KMGT".index(letter.upper() or " "))
+
+
+def resident_bytes(process: int) -> int:
+    """Return the resident memory of a process [bytes]; 0 if unknown, as on Windows and macOS."""
+    try:
+        pages = Path(f"/proc/{process}/statm").read_bytes().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -44,7 +44,7 @@ NUMBERS = {
     "members of a packed tar": f"{source.ALWAYS_ALLOWED_BYTES // source.MEMBER_COUNTS_BYTES:,} always; "
     f"each counts {source.MEMBER_COUNTS_BYTES >> 10} kB",
     "packing inside": f"{source.MAX_LAYERS} layers",
-    "memory for a large file": f"{limited.BESIDE_BYTES >> 20} MiB",
+    "memory for a large file": f"{(limited.IDLE_BYTES + limited.BESIDE_BYTES) >> 20} MiB",
     "CPU time for a large file": f"{limited.CPU_S} s, and {limited.CPU_S_PER_MB} s",
     "size of a dump": f"{flight_recorder.MAX_BYTES >> 20} MiB",
     "lists and dicts of a dump": f"{pickles.MAX_CONTAINERS:,}",

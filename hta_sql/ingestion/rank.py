@@ -20,9 +20,10 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceError
+from hta_sql.exhausted import is_out_of_memory
 from hta_sql.ingestion.artifacts.compiled_kernels import stage_compiled_kernels
 from hta_sql.ingestion.artifacts.dumps import place_dump
-from hta_sql.ingestion.artifacts.limited import is_large, limit_process, out_of_memory
+from hta_sql.ingestion.artifacts.limited import is_large, limit_time, most_memory, out_of_memory
 from hta_sql.ingestion.artifacts.reading import stage_artifact
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
 from hta_sql.ingestion.linking import link_events
@@ -130,17 +131,23 @@ def ingest_rank(job: RankJob) -> RankResult:
         TraceError: The trace cannot be read, or changed during every attempt.
     """
     if job.span in ARTIFACTS and is_large(job.path, job.size):
-        return run_alone(_ingest_limited, job, job.path)
+        most_bytes = most_memory(job.path, job.size, job.memory_limit)
+        try:
+            return run_alone(_ingest_limited, job, job.path, most_bytes)
+        except MemoryError as error:
+            raise out_of_memory(job.path, job.memory_limit) from error
     return _ingest_repeatedly(job)
 
 
 def _ingest_limited(job: RankJob) -> RankResult:
     """Read a file that is not a trace, in a process that may die."""
-    limit_process(job.path, job.size, job.memory_limit)
+    limit_time(job.path, job.size)
     try:
         return _ingest_repeatedly(job)
-    except (MemoryError, duckdb.OutOfMemoryException) as error:
-        raise out_of_memory(job.path, job.memory_limit) from error
+    except Exception as error:
+        if isinstance(error, duckdb.OutOfMemoryException) or is_out_of_memory(error):
+            raise out_of_memory(job.path, job.memory_limit) from error
+        raise
 
 
 def _ingest_repeatedly(job: RankJob) -> RankResult:

@@ -148,7 +148,9 @@ def test_a_dump_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 def test_a_large_file_takes_the_memory_of_another_process(tmp_path: Path) -> None:
     """Beyond the memory limit it is refused with the reason, and this process did not grow."""
-    entries = [{**ENTRY, "record_id": at, "thread_name": "x" * 400} for at in range(40_000)]
+    # Each empty list takes 4 bytes of text and 64 of memory: 450 MB in all.
+    lists: list[list[int]] = [[]] * 175
+    entries = [{**ENTRY, "record_id": at, "more": lists} for at in range(40_000)]
     path = tmp_path / "nccl_trace_rank_0"
     path.write_text(json.dumps({"version": "2.10", "entries": entries}), encoding="utf-8")
     assert path.stat().st_size > LARGE_BYTES
@@ -166,7 +168,7 @@ TIMED = """
 import sys
 from hta_sql.ingestion.artifacts import limited
 limited.CPU_S, limited.CPU_S_PER_MB = 1, 0
-limited.limit_process("dump", 1000, None)
+limited.limit_time("dump", 1000)
 while True:
     pass
 """

@@ -120,6 +120,12 @@ def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None
             ImportError("lib.so: failed to map segment from shared object"),
             "refused to allocate more memory",
         ),
+        (
+            duckdb.TransactionException(
+                "Failed to commit: Failed to allocate block (bad allocation)"
+            ),
+            "refused to allocate more memory",
+        ),
     ],
 )
 def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> None:
@@ -132,7 +138,12 @@ def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> N
 
 @pytest.mark.parametrize(
     "error",
-    [RuntimeError("other"), OSError(errno.EACCES, "Permission denied"), ImportError("no module")],
+    [
+        RuntimeError("other"),
+        OSError(errno.EACCES, "Permission denied"),
+        ImportError("no module"),
+        duckdb.OutOfMemoryException("failed to allocate data of size 1 (2/2 used)"),
+    ],
 )
 def test_other_errors_are_no_limits(error: Exception) -> None:
     """Errors unrelated to system limits get no such explanation."""

@@ -28,6 +28,9 @@ The reader keeps 8 bytes per event, which has 200 bytes or more, and copies an a
 BESIDE_BYTES = 200 << 20
 """Memory of the process in addition to the memory limit [bytes]."""
 
+IDLE_BYTES = 128 << 20
+"""Memory of a process that has imported the engine [bytes]."""
+
 CPU_S, CPU_S_PER_MB = 60, 5
 """CPU time of the process [s], and for each megabyte of the file."""
 
@@ -42,13 +45,12 @@ def unpacked_bytes(path: str, size: int) -> int:
     return size * (UNPACKED_RATIO if path.endswith(COMPRESSED_SUFFIXES) else 1)
 
 
-def limit_process(path: str, size: int, memory_limit: str | None) -> None:
-    """Limit this process, which only reads one file; on Windows and macOS, memory has no limit.
+def limit_time(path: str, size: int) -> None:
+    """Limit the CPU time of this process, which only reads one file; on Windows, it has no limit.
 
     Args:
         path: Path of the file.
         size: Size of the file [bytes].
-        memory_limit: Memory limit of the engine.
     """
     if sys.platform == "win32":
         return
@@ -56,24 +58,23 @@ def limit_process(path: str, size: int, memory_limit: str | None) -> None:
 
     seconds = CPU_S + CPU_S_PER_MB * (unpacked_bytes(path, size) >> 20)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    if sys.platform == "linux":
-        allowed = size_of(memory_limit or duckdb_memory_limit(1)) + BESIDE_BYTES + _used_bytes()
-        # The reader of snapshots needs this much, by which the engine's limit is reduced.
-        allowed += unpacked_bytes(path, size) // READER_SHARE
-        resource.setrlimit(resource.RLIMIT_DATA, (allowed, allowed))
+
+
+def most_memory(path: str, size: int, memory_limit: str | None) -> int:
+    """Return how much resident memory the process that reads a file may use [bytes].
+
+    The system's own limits count addresses. The engine's allocator keeps four times as many as it
+    uses (1.7 GB of addresses, 0.4 GB of memory for a snapshot of 1 GB), so they cannot hold this.
+    """
+    limit = size_of(memory_limit or duckdb_memory_limit(1))
+    # The reader of snapshots needs its share, by which the engine's limit is reduced.
+    return limit + IDLE_BYTES + BESIDE_BYTES + unpacked_bytes(path, size) // READER_SHARE
 
 
 def out_of_memory(path: str, memory_limit: str | None) -> TraceFormatError:
     """Return the error for a file that takes more memory than the process may have."""
     limit = memory_limit or duckdb_memory_limit(1)
     return TraceFormatError(
-        f"{path!r} needs more memory than the limit of {limit} and {BESIDE_BYTES >> 20} MiB. If you trust "
-        "the file, raise the limit: --memory-limit (memory_limit=)."
+        f"{path!r} needs more memory than the limit of {limit} and {(IDLE_BYTES + BESIDE_BYTES) >> 20} "
+        "MiB. If you trust the file, raise the limit: --memory-limit (memory_limit=)."
     )
-
-
-def _used_bytes() -> int:
-    """Return the size of the data of this process [bytes]."""
-    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123 - no file of a user
-        found = next(line for line in status if line.startswith("VmData:"))
-    return int(found.split()[1]) << 10

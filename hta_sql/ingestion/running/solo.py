@@ -16,21 +16,29 @@ from typing import TypeVar
 
 from hta_sql.errors import TraceError
 from hta_sql.ingestion.running.processes import SPAWN, end_with_parent
-from hta_sql.machine import temporary_folder
+from hta_sql.machine import resident_bytes, temporary_folder
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def run_alone(task: Callable[[Job], Result], job: Job, about: str) -> Result:
+LOOK_S = 0.02
+"""Time between two looks at the memory of a process [s]; it cannot take 100 MB meanwhile."""
+
+
+def run_alone(
+    task: Callable[[Job], Result], job: Job, about: str, most_bytes: int | None = None
+) -> Result:
     """Run a task on a job in a new process.
 
     Args:
         task: A module-level function.
         job: Argument of the task.
         about: The trace, for the message.
+        most_bytes: Resident memory above which the process is killed (on Linux); None for no limit.
 
     Raises:
+        MemoryError: The process used more than ``most_bytes``.
         TraceError: The process died; the message describes how.
         Exception: The task raised this exception.
     """
@@ -41,6 +49,11 @@ def run_alone(task: Callable[[Job], Result], job: Job, about: str) -> Result:
         process.start()
         sender.close()
         try:
+            while most_bytes is not None and not receiver.poll(LOOK_S):
+                if resident_bytes(process.pid or 0) > most_bytes:
+                    process.kill()
+                    process.join()
+                    raise MemoryError(about)
             outcome = receiver.recv()
         except EOFError:
             process.join()

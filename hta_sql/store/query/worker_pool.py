@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hta_sql.closing import Closing
 from hta_sql.errors import HtaSqlError, QueryError, StoreError
-from hta_sql.machine import duckdb_memory_limit, remove_left_by_dead, size_of
+from hta_sql.machine import duckdb_memory_limit, remove_left_by_dead, resident_bytes, size_of
 from hta_sql.store.query.limits import too_long
 from hta_sql.store.query.worker_processes import Processes
 from hta_sql.store.query.worker_protocol import (
@@ -24,7 +24,7 @@ from hta_sql.store.query.worker_protocol import (
     request_of,
     send,
 )
-from hta_sql.store.query.worker_state import WorkerState, has_ended, resident, too_large
+from hta_sql.store.query.worker_state import WorkerState, has_ended, too_large
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -227,7 +227,7 @@ class Workers(Closing):
             except OSError:
                 return False  # only a privileged process may raise a priority
             worker.is_low = False
-        return resident(worker.process.pid) - worker.base < LEAST_ENGINE
+        return resident_bytes(worker.process.pid) - worker.base < LEAST_ENGINE
 
     def _start(self, wanted: int) -> None:
         """Start workers until the given number are idle or starting. Call with the lock held."""
@@ -246,7 +246,7 @@ class Workers(Closing):
             process = self._processes.start()
             send(process, self._setup)
             answer_of(process, 0)
-            worker = WorkerState(process, resident(process.pid))
+            worker = WorkerState(process, resident_bytes(process.pid))
         except HtaSqlError as error:
             failure = error
         except WorkerDiedError:
@@ -306,7 +306,7 @@ class Workers(Closing):
 
     def _bound_memory(self) -> None:
         """Kill the largest busy worker if their total memory exceeds the limit of the store."""
-        sizes = {id(w): resident(w.process.pid) - w.base for w in self._busy}
+        sizes = {id(w): resident_bytes(w.process.pid) - w.base for w in self._busy}
         if sum(sizes.values()) > self._memory:
             worker = max(self._busy, key=lambda w: sizes[id(w)])
             worker.stopped, worker.reason = worker.stopped or time.monotonic(), too_large()

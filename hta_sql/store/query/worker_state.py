@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from hta_sql.errors import QueryError
 from hta_sql.store.query.worker_processes import Process
@@ -50,15 +48,6 @@ def has_ended(worker: WorkerState, now: float) -> bool:
     if now - worker.since > 1:
         worker.process.kill()
     return False
-
-
-def resident(process: int) -> int:
-    """Return the resident memory of a process [bytes]; 0 if unknown."""
-    try:
-        pages = Path(f"/proc/{process}/statm").read_bytes().split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def too_large() -> QueryError:
