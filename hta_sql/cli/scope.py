@@ -1,4 +1,4 @@
-"""Refuses ranks and steps that no selected run has, and lists those that there are."""
+"""Checks that a selected run has each requested rank and step; the error lists the available ones."""
 
 from __future__ import annotations
 

@@ -105,21 +105,21 @@ def _lead(
     return (
         _new_text(step, changed, largest if is_one else 0)
         or ("" if is_one else _part_text(step, parts, changed))
-        or _one_text(step, same_way, first, (cause, unit) if cause else None)
+        or _one_text(step, same_way, first, cause, unit)
     )
 
 
 def _one_text(
-    step: Row, same_way: Sequence[Row], first: Row | None, cause: tuple[Row, str] | None
+    step: Row, same_way: Sequence[Row], first: Row | None, cause: Row | None, unit: str
 ) -> str:
     """Return the sentence about the cause or row that accounts for most of the difference."""
     changed = [row for row in same_way if row["is_change"]]
     # Host activity is more specific than idle time of the device.
     least = (0.5 if first["part"] == "idle" else 1) * abs(first["diff_ns"]) if first else 0
-    if cause and abs(cause[0]["diff_ns"]) >= least:
+    if cause and abs(cause["diff_ns"]) >= least:
         if step["is_change"] or step["verdict"] in _SOME_STEPS:
-            return f"Cause{_cause_text(*cause)}."
-        return f"Largest difference, not statistically significant{_cause_text(*cause)}."
+            return f"Cause{_cause_text(cause, unit)}."
+        return f"Largest difference, not statistically significant{_cause_text(cause, unit)}."
     if first or changed:
         row = first or changed[0]
         beyond = "" if row["noise_ns"] is None else " beyond noise"

@@ -14,15 +14,9 @@ SHOWN = 3
 """Maximum number of ranks of a run that are named."""
 
 _ANY = "SELECT DISTINCT run FROM quarantine WHERE is_lost ORDER BY run"
-
-
-_INCOMPLETE = """
-SELECT k.run, count(DISTINCT k.rank) AS rank_count, max(k.world_size) AS world_size
-FROM ranks AS k
-GROUP BY k.run
-HAVING count(DISTINCT k.rank) < max(k.world_size)
-ORDER BY k.run
-"""
+_INCOMPLETE = (
+    "SELECT run, rank_count, world_size FROM runs WHERE rank_count < world_size ORDER BY run"
+)
 
 
 def missing_ranks(store: TraceStore, runs: Sequence[str] | None = None) -> dict[str, list[str]]:

@@ -16,8 +16,8 @@ from hta_sql.traces.source import BLOCK_BYTES, open_any
 MAX_BYTES = 512 << 20
 """Maximum unpacked size of a dump [bytes]: 400 times that of 2,000 entries with stacks."""
 
-MOST_RANKS = 1 << 24
-"""Maximum plausible number of ranks, as the world size of a trace; larger ranks are ignored."""
+MAX_WORLD_SIZE = 1 << 24
+"""Maximum plausible number of ranks of a job, as in sql/ingest/argument_forms.csv; larger ranks and sizes are ignored."""
 
 _JSON_SIGN = re.compile(rb'"(?:profiling_name|pg_config|comm_lib_version|nccl_comm_state)"\s*:')
 _JSON_ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
@@ -129,7 +129,7 @@ def group_ranks(group: dict[str, Any]) -> list[int] | None:
         except (ValueError, RecursionError):
             return None
     if isinstance(stated, list) and stated and all(type(rank) is int for rank in stated):
-        return sorted(stated) if max(map(abs, stated)) < MOST_RANKS else None
+        return sorted(stated) if max(map(abs, stated)) < MAX_WORLD_SIZE else None
     return None
 
 

@@ -29,10 +29,10 @@ def path_of(text: str) -> str:
     return text
 
 
-def is_utf8(path: str) -> bool:
-    """Return whether a file name is UTF-8."""
+def is_utf8(text: str) -> bool:
+    """Return whether a file name or another string can be encoded: it has no lone surrogate."""
     try:
-        path.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.traces.execution_trace import is_execution_trace
-from hta_sql.traces.flight_recorder import is_dump, rank_of_name
+from hta_sql.traces.flight_recorder import MAX_WORLD_SIZE, is_dump, rank_of_name
 from hta_sql.traces.foreign_formats import ACTIVITY, CHROME, guess_json, kineto_sign
 from hta_sql.traces.memory_snapshot import is_snapshot
 from hta_sql.traces.merged import SCHEME, RankOfFile, merged_form, merged_ranks
@@ -18,9 +18,6 @@ PEEK_BYTES = 256 << 10
 PEEK_LIMIT_BYTES = 64 << 20
 OVERLAP_BYTES = 1 << 10
 """Bytes of the previous block to keep during a search, because a key may span two blocks."""
-
-MAX_WORLD_SIZE = 1 << 24
-"""Maximum plausible world size, as in sql/ingest/argument_forms.csv; larger ones are ignored."""
 
 _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,9 +143,9 @@ def test_closed_pipe_is_quiet(store: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_ctrl_c_ends_a_query(store: Path) -> None:
-    """Ctrl-C ends a query with exit code 130 and one line, even while DuckDB is computing."""
+@contextmanager
+def computing(store: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a query that takes hours, and wait until DuckDB computes it."""
     query = "SELECT sum(a.range + b.range) FROM range(1000000000) AS a, range(1000) AS b"
     with subprocess.Popen(  # noqa: S603
         in_new_process("sql", store, query),
@@ -152,6 +154,13 @@ def test_ctrl_c_ends_a_query(store: Path) -> None:
         start_new_session=True,
     ) as process:
         time.sleep(2)
+        yield process
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_ends_a_query(store: Path) -> None:
+    """Ctrl-C ends a query with exit code 130 and one line, even while DuckDB is computing."""
+    with computing(store) as process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err.split()) == (130, b"", [b"error:", b"interrupted."])
@@ -161,14 +170,7 @@ def test_ctrl_c_ends_a_query(store: Path) -> None:
 @pytest.mark.parametrize("pause_s", [0, 0.01, 0.1])
 def test_ctrl_c_twice_ends_a_command_at_once(store: Path, pause_s: float) -> None:
     """An impatient user gets an exit code, not a crash of the engine."""
-    query = "SELECT sum(a.range + b.range) FROM range(1000000000) AS a, range(1000) AS b"
-    with subprocess.Popen(  # noqa: S603
-        in_new_process("sql", store, query),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        time.sleep(2)
+    with computing(store) as process:
         for _ in range(2):
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does
             time.sleep(pause_s)

@@ -18,27 +18,8 @@ import pytest
 import hta_sql
 from hta_sql.ingestion.artifacts.limited import LARGE_BYTES
 from hta_sql.traces.pickles import read_pickle
+from tests.fuzz.artifacts import ENTRY
 
-ENTRY: dict[str, Any] = {
-    "record_id": 0,
-    "pg_id": 0,
-    "collective_seq_id": 1,
-    "p2p_seq_id": 0,
-    "op_id": 1,
-    "profiling_name": "nccl:all_reduce",
-    "process_group": ("0", "default_pg"),
-    "state": "completed",
-    "time_created_ns": 1,
-    "timeout_ms": 600_000,
-    "is_p2p": False,
-    "input_sizes": [[2, 3]],
-    "input_dtypes": ["Float"],
-    "output_sizes": [[2, 3]],
-    "output_dtypes": ["Float"],
-    "retired": True,
-    "duration_ms": 1.5,
-    "frames": [{"name": "step", "filename": "train.py", "line": 3}],
-}
 GROUPS = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}
 
 

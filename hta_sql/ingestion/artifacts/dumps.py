@@ -5,7 +5,6 @@ The meaning of their values is defined in sql/ingest/store/fr_*.sql.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from hta_sql.ingestion.artifacts.damage import quarantine_damage
+from hta_sql.ingestion.artifacts.damage import report_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
 from hta_sql.ingestion.artifacts.values import Values
 from hta_sql.ingestion.statements import run
@@ -22,8 +21,6 @@ from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
 from hta_sql.text import counted
 from hta_sql.traces.flight_recorder import Dump, group_ranks, read_dump
-
-log = logging.getLogger(__name__)
 
 DUMP_TABLES = ("fr_entries", "fr_groups", "fr_frames")
 """The tables that only dumps fill."""
@@ -110,14 +107,8 @@ def stage_dump(
         run(con, create_table(f"staged_{table}", "FROM dump_rows"))
         con.unregister("dump_rows")
         rows[table] = content.num_rows
-    if problem := "; ".join(_problems(dump, values.deciding)):
-        log.warning("Dump %r is damaged: %s. The intact part was read.", path, problem)
-        quarantine_damage(con, "Flight Recorder dump", problem)
-        rows["quarantine"] = 1
-    elif odd := values.describing.problem:
-        log.warning("Dump %r has odd values: %s.", path, odd)
-        quarantine_damage(con, "Flight Recorder dump values", odd)
-        rows["quarantine"] = 1
+    problem = "; ".join(_problems(dump, values.deciding))
+    report_damage(con, rows, "Flight Recorder dump", path, problem, odd=values.describing.problem)
     return rows, _metadata(dump, path)
 
 

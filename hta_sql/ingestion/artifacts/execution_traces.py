@@ -5,7 +5,6 @@ The meaning of their values is defined in sql/ingest/store/et_*.sql.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +12,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from hta_sql.ingestion.artifacts.damage import quarantine_damage
+from hta_sql.ingestion.artifacts.damage import report_damage
 from hta_sql.ingestion.artifacts.rows import StagedRows
 from hta_sql.ingestion.artifacts.values import LIMIT
 from hta_sql.traces.execution_trace import Node, read_execution_trace
-
-log = logging.getLogger(__name__)
 
 MAX_TEXT = 1 << 20
 """Maximum length of a list of values [characters]; a longer list is NULL."""
@@ -66,14 +63,7 @@ def stage_execution_trace(
     rows = _Rows(con, path)
     problem = read_execution_trace(path, rows.take) if path else None
     rows.flush()
-    if problem:
-        log.warning("Execution trace %r is damaged: %s. The intact part was read.", path, problem)
-        quarantine_damage(con, "Execution trace", problem)
-        rows.counts["quarantine"] = 1
-    elif odd := rows.values.problem:
-        log.warning("Execution trace %r has odd values: %s.", path, odd)
-        quarantine_damage(con, "Execution trace values", odd)
-        rows.counts["quarantine"] = 1
+    report_damage(con, rows.counts, "Execution trace", path, problem, odd=rows.values.problem)
     return rows.counts, {"execution_trace": {"problem": problem}}
 
 

@@ -14,7 +14,7 @@ from hta_sql.machine import duckdb_memory_limit, size_of
 from hta_sql.traces.unpack import COMPRESSED_SUFFIXES
 
 LARGE_BYTES = 8 << 20
-"""Size from which a file is read in a process of its own [bytes]; parsed JSON takes up to 12 times as much."""
+"""Minimum size of a file that is read in a separate process [bytes]; parsed JSON takes up to 12 times as much."""
 
 UNPACKED_RATIO = 16
 """Approximate ratio of the unpacked to the compressed size of a file."""
@@ -36,7 +36,7 @@ CPU_S, CPU_S_PER_MB = 60, 5
 
 
 def is_large(path: str, size: int) -> bool:
-    """Return whether a file is read in a process of its own."""
+    """Return whether a file is read in a separate process."""
     return unpacked_bytes(path, size) >= LARGE_BYTES
 
 

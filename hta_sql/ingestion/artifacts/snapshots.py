@@ -5,19 +5,16 @@ The meaning of their values is defined in sql/ingest/store/snapshot_*.sql.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from hta_sql.ingestion.artifacts.damage import quarantine_damage
+from hta_sql.ingestion.artifacts.damage import report_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
 from hta_sql.ingestion.artifacts.rows import StagedRows
 from hta_sql.traces.memory_snapshot import SnapshotSink, Stack, Stacks, read_snapshot
-
-log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 
@@ -89,14 +86,7 @@ def stage_snapshot(
         problem = read_snapshot(path, sink)
         rows.frames()
     rows.flush()
-    if problem:
-        log.warning("Memory snapshot %r is damaged: %s. The intact part was read.", path, problem)
-        quarantine_damage(con, "Memory snapshot", problem)
-        rows.counts["quarantine"] = 1
-    elif odd := rows.values.problem:
-        log.warning("Memory snapshot %r has odd values: %s.", path, odd)
-        quarantine_damage(con, "Memory snapshot values", odd)
-        rows.counts["quarantine"] = 1
+    report_damage(con, rows.counts, "Memory snapshot", path, problem, odd=rows.values.problem)
     return rows.counts, {"memory_snapshot": {"problem": problem}}
 
 

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from hta_sql.text import counted
+from hta_sql.traces.names import is_utf8
 
 TEXT_PER_BYTE = 8
 """Rows and texts that each byte of a file may fill into tables [bytes]; real dumps stay below 3."""
@@ -79,7 +80,7 @@ class Values:
             return None
         if self._left < 0:
             return None
-        if len(value) > most or not (value.isascii() or _is_unicode(value)):
+        if len(value) > most or not (value.isascii() or is_utf8(value)):
             self._odd(value, f"a valid string of at most {most:,} characters")
             return None
         return (value or None) if self.takes(len(value)) else None
@@ -117,15 +118,6 @@ class Values:
     def _note(self, what: str) -> None:
         self.odd_count += 1
         self._first = self._first or what
-
-
-def _is_unicode(value: str) -> bool:
-    """Return whether a string has no half of a surrogate pair."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_plain(value: Any, most: int) -> bool:

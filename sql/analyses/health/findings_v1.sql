@@ -47,9 +47,6 @@ WITH
         SELECT h.*
         FROM lib.rank_health(runs, ranks) AS h
     ),
-    violations AS (
-        FROM lib._trace_violations(runs, ranks)
-    ),
     unrecorded_kinds AS (
         SELECT
             u.run, u.rank, u.kind, sum(u.dur)::BIGINT AS ns,
@@ -139,35 +136,16 @@ WITH
         FROM health AS h
         WHERE h.suspect_count > 0
         UNION ALL
-        SELECT v.run, v.rank, 'warning', 'kernels_before_launch', v.violation_count,
-            lib.message('findings.kernels_before_launch', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'worst_ns': v.worst_ns})
-        FROM violations AS v
-        WHERE v.rule = 'kernels_before_launch'
-        UNION ALL
-        SELECT v.run, v.rank, 'warning', 'waits_without_record', v.violation_count,
-            lib.message('findings.waits_without_record', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
-        FROM violations AS v
-        WHERE v.rule = 'waits_without_record'
-        UNION ALL
-        SELECT v.run, v.rank, 'warning', 'waits_before_record', v.violation_count,
-            lib.message('findings.waits_before_record', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
-        FROM violations AS v
-        WHERE v.rule = 'waits_before_record'
-        UNION ALL
-        SELECT v.run, v.rank, 'warning', 'syncs_before_kernels', v.violation_count,
-            lib.message('findings.syncs_before_kernels', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'worst_ns': v.worst_ns})
-        FROM violations AS v
-        WHERE v.rule = 'syncs_before_kernels'
-        UNION ALL
-        SELECT v.run, v.rank, 'note', 'collectives_without_metadata', v.violation_count,
-            lib.message('findings.collectives_without_metadata', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
-        FROM violations AS v
-        WHERE v.rule = 'collectives_without_metadata'
-        UNION ALL
-        SELECT v.run, v.rank, 'note', 'sequence_numbers_shared', v.violation_count,
-            lib.message('findings.sequence_numbers_shared', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'example': v.example})
-        FROM violations AS v
-        WHERE v.rule = 'sequence_numbers_shared'
+        SELECT v.run, v.rank, CASE WHEN v.rule IN ('collectives_without_metadata', 'sequence_numbers_shared') THEN 'note' ELSE 'warning' END, v.rule, v.violation_count,
+            CASE v.rule
+                WHEN 'kernels_before_launch' THEN lib.message('findings.kernels_before_launch', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'worst_ns': v.worst_ns})
+                WHEN 'waits_without_record' THEN lib.message('findings.waits_without_record', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
+                WHEN 'waits_before_record' THEN lib.message('findings.waits_before_record', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
+                WHEN 'syncs_before_kernels' THEN lib.message('findings.syncs_before_kernels', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'worst_ns': v.worst_ns})
+                WHEN 'collectives_without_metadata' THEN lib.message('findings.collectives_without_metadata', {'violation_count': v.violation_count, 'checked_count': v.checked_count})
+                WHEN 'sequence_numbers_shared' THEN lib.message('findings.sequence_numbers_shared', {'violation_count': v.violation_count, 'checked_count': v.checked_count, 'example': v.example})
+            END
+        FROM lib._trace_violations(runs, ranks) AS v
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'no_events', 0,
             lib.message('findings.no_events', NULL)

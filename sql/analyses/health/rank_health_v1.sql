@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   median_step_ns         BIGINT [ns]     Median step duration.
 --   lost_count             BIGINT [count]  Number of unreadable spans in the file.
 --   lost_bytes             BIGINT [bytes]  Size of these spans, an estimate if a compressed file is damaged; NULL if the file is cut off, so that it is unknown.
---   lost_event_count    BIGINT [count]  Number of events that these spans would have at the density of the rest; NULL if unknown.
+--   lost_event_count       BIGINT [count]  Number of events that these spans would have at the density of the rest; NULL if unknown.
 --   lost_pct               DOUBLE [%]      lost_bytes as a share of the file; NULL if unknown.
 --   repaired_count         BIGINT [count]  Number of repaired events.
 --   odd_argument_count     BIGINT [count]  Number of argument values that do not fit the type of their column and are therefore stored as NULL.

@@ -13,4 +13,4 @@ CREATE OR REPLACE MACRO lib.damaged_artifacts(
 --   reason   VARCHAR  Kind of file, missing part, and reason.
 SELECT q.run, q.rank, starts_with(q.reason, 'Flight Recorder dump: ') AS is_dump, q.reason
 FROM quarantine AS q
-WHERE lib.is_requested(runs, q.run) AND regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot|Execution trace)( values)?: ')
+WHERE lib.is_requested(runs, q.run) AND lib.is_of_artifact(q.reason)

@@ -154,7 +154,7 @@ WITH
         FROM quarantine AS q
         JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
         -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage to the trace.
-        WHERE NOT regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot|Execution trace)( values)?: ')
+        WHERE NOT lib.is_of_artifact(q.reason)
     ),
     _flaws AS (
         SELECT
