@@ -39,7 +39,7 @@ def con(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
 
 
-CATALOG_BYTES = 4_800_000
+CATALOG_BYTES = 5_000_000
 
 
 def test_a_catalog_has_no_free_blocks(store: Path) -> None:

@@ -101,7 +101,7 @@ def test_hostile_names_are_text_in_every_format(
 def test_the_scripts_of_a_page_are_put_together_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scripts are bundled once and cached by version, and a broken cache file is replaced."""
+    """Scripts are bundled once, after their licenses, cached by version, and replaced if broken."""
     monkeypatch.setattr(page, "cache_folder", lambda: tmp_path)
     made: list[str] = []
 
@@ -111,18 +111,19 @@ def test_the_scripts_of_a_page_are_put_together_once(
 
     monkeypatch.setattr(vl_convert, "javascript_bundle", make)
     fresh = page.bundle.__wrapped__
-    assert fresh() == "{let ä = 1; // <\\/script>\n}"
-    assert fresh() == "{let ä = 1; // <\\/script>\n}"
+    expected = f"/*!\n{page._asset('third_party_notices.txt')}*/\n{{let ä = 1; // <\\/script>\n}}"
+    assert fresh() == expected
+    assert fresh() == expected
     assert len(made) == 1
     (kept,) = (tmp_path / "scripts").iterdir()
     assert version("vl-convert-python") in kept.name
     for broken in (kept.read_bytes()[:-3], b"", b"\xff\xff"):
         kept.write_bytes(broken)
-        assert fresh() == "{let ä = 1; // <\\/script>\n}"
+        assert fresh() == expected
     assert len(made) == 4
     monkeypatch.setattr(page, "cache_folder", lambda: tmp_path / "no" / kept.name)
     (tmp_path / "no").write_text("a file where a folder should be")
-    assert fresh().startswith("{let")
+    assert fresh() == expected
 
 
 def test_a_page_reaches_nothing_outside() -> None:
