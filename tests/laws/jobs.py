@@ -13,6 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from hta_sql.traces.peek import peek
+from hta_sql.traces.source import open_trace, whole_text
+
 Event = dict[str, Any]
 Trace = dict[str, Any]
 
@@ -80,11 +83,22 @@ def jobs_of(folder: Path) -> list[Job]:
     traces = [(path, trace) for path in files if (trace := read_trace(path))]
     if not traces:
         return []
+    if len(traces) == 1 and (ranks_in_file := _split(traces[0][0])):
+        return [Job(folder.name, ranks_in_file)]
     ranks = [_rank_of(path, trace, at) for at, (path, trace) in enumerate(traces)]
     if max(Counter(ranks).values()) == 1 and _is_one_job([trace for _, trace in traces]):
         by_rank = dict(sorted(zip(ranks, (trace for _, trace in traces), strict=True)))
         return [Job(folder.name, by_rank)]
     return [Job(f"{folder.name}.{path.name.split('.')[0]}", {0: trace}) for path, trace in traces]
+
+
+def _split(path: Path) -> dict[int, Trace]:
+    """Return the ranks of a merged file, each as a trace of its own; none for another file."""
+    traces: dict[int, Trace] = {}
+    for of in peek(str(path)).merged:
+        with open_trace(of.path(str(path))) as stream:
+            traces[of.rank] = json.loads(whole_text(stream), parse_float=Decimal)
+    return traces
 
 
 def _rank_of(path: Path, trace: Trace, position: int) -> int:
