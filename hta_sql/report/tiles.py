@@ -115,7 +115,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         yield idle_figure(kpi["idle_pct"], kpi["launch_bound_pct"])
     if kpi["exposed_communication_pct"]:
         unknown = kpi["unmatched_pct"]
-        of = f", {_percent(unknown)} of it transfer or waiting" if unknown else ""
+        of = f", {_percent(unknown)} transfer or wait, unknown which" if unknown else ""
         yield f"exposed communication{of}", _percent(kpi["exposed_communication_pct"])
 
 

@@ -21,6 +21,7 @@ Trace = dict[str, Any]
 
 _GZIP = b"\x1f\x8b"
 _NUMBER = re.compile(rb'"@(-?[0-9.Ee+-]+)@"')
+_MARK_OF_MERGED = "pid_raw"
 _RANK_IN_NAME = re.compile(r"rank[-_\[ ]?(\d+)|worker(\d+)", re.IGNORECASE)
 
 
@@ -98,6 +99,8 @@ def _split(path: Path) -> dict[int, Trace]:
     for of in peek(str(path)).merged:
         with open_trace(of.path(str(path))) as stream:
             traces[of.rank] = json.loads(whole_text(stream), parse_float=Decimal)
+        for event in traces[of.rank]["traceEvents"]:
+            event.get("args", {}).pop(_MARK_OF_MERGED, None)
     return traces
 
 
