@@ -18,9 +18,10 @@ from hta_sql.ingestion.artifacts.execution_traces import stage_execution_trace
 from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
 from hta_sql.ingestion.graph_matching import match_graphs
 from hta_sql.ingestion.linking import link_events
-from hta_sql.ingestion.rank import RankJob, ReadTrace, job_row
+from hta_sql.ingestion.rank_job import RankJob, ReadTrace, job_row
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.ingestion.tables import STORED, frames_of, parameters, rows_of
+from hta_sql.ingestion.trace_batch import TraceBatch
 from hta_sql.ingestion.vendors.mindspore import stage_cluster_data
 from hta_sql.library.sql_files import Columns
 from hta_sql.library.sqltext import subquery
@@ -31,7 +32,7 @@ def defined_columns() -> Columns:
     """Return the columns of each table, by running the ingest on an empty list of events."""
     columns = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
-        stage_events(con, None)
+        stage_events(con, TraceBatch())
         stage_cluster_data(con, None)
         stage_dump(con, None)
         stage_snapshot(con, None)

@@ -15,7 +15,7 @@ from hta_sql.cli.terminal import terminal_of
 from hta_sql.text import counted, printable
 
 if TYPE_CHECKING:
-    from hta_sql.ingestion.rank import RankResult
+    from hta_sql.ingestion.rank_job import RankResult
 
 Progress = Callable[["RankResult", int, int], None]
 

@@ -12,7 +12,7 @@ from hta_sql.ingestion.captures import distinct_names
 from hta_sql.text import first_of, missing_rank_spans
 
 if TYPE_CHECKING:
-    from hta_sql.ingestion.rank import RankResult
+    from hta_sql.ingestion.rank_job import RankResult
     from hta_sql.ingestion.trace_file import TraceFile
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from hta_sql.ingestion.rank import RankResult
+from hta_sql.ingestion.rank_job import RankResult
 from hta_sql.library.sql_files import columns_digest
 from hta_sql.store.disk.manifest import TABLES, RankEntry
 from hta_sql.traces.names import path_text

@@ -17,7 +17,7 @@ from hta_sql.ingestion.plan import (
     share,
     work_of,
 )
-from hta_sql.ingestion.rank import RankResult
+from hta_sql.ingestion.rank_job import RankResult
 from hta_sql.ingestion.running.workers import Failure, raise_failures, run_jobs
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.store.catalog.ingest_target import RankWriter

@@ -32,7 +32,7 @@ def link_events(
 
     Args:
         con: The database with the staged events of the traces.
-        jobs: Rows of the table ``job``, one per trace; see :func:`hta_sql.ingestion.rank.job_row`.
+        jobs: Rows of the table ``job``, one per trace; see :func:`hta_sql.ingestion.rank_job.job_row`.
         kernel_classes: Path of the user's own rules for kernel classes.
 
     Raises:

@@ -138,25 +138,20 @@ class NativeBatch:
         """Free the columns, which no array references any longer."""
         self._library.hta_sql_reader_free(self._reader)
 
-    def left(self, chunks: Iterable[Chunk], part: int = 0) -> Iterator[Chunk]:
-        """Read chunks until the batch is full; yield the rejected chunks.
-
-        Args:
-            chunks: Chunks of one trace.
-            part: Number of the trace, stored in the upper bits of its chunks' numbers.
-        """
+    def left(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Read chunks until the batch is full; yield the rejected chunks."""
         for chunk in chunks:
-            if chunk.is_doubted or not self._is_read(chunk, (part << CHUNK_BITS) + chunk.number):
+            if chunk.is_doubted or not self._is_read(chunk):
                 yield chunk
             if self._library.hta_sql_reader_size(self._reader) > MOST_HELD:
                 return
 
-    def _is_read(self, chunk: Chunk, number: int) -> bool:
+    def _is_read(self, chunk: Chunk) -> bool:
         count = self._library.hta_sql_reader_read(self._reader, chunk.text, len(chunk.text))
         if count < 0:
             self.refused[REFUSALS[-count]] += 1
             return False
-        self.events[number] = count
+        self.events[chunk.number] = count
         return True
 
     def counts(self) -> Counter[str]:

@@ -15,7 +15,7 @@ from hta_sql.traces import Traces
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from hta_sql.ingestion.rank import RankResult
+    from hta_sql.ingestion.rank_job import RankResult
 
 P = ParamSpec("P")
 Options = TypeVar("Options")

@@ -12,7 +12,7 @@ from hta_sql.ingestion.artifacts.reading import engine_memory
 from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.options import IngestOptions
-from hta_sql.ingestion.rank import RankJob
+from hta_sql.ingestion.rank_job import RankJob
 from hta_sql.ingestion.roles import DiscoveredRoles, RequestedRole, requested_roles
 from hta_sql.ingestion.running.workers import Progress, WorkerPlan, plan_workers
 from hta_sql.ingestion.trace_file import TraceFile

@@ -1,20 +1,19 @@
-"""Ingests one rank: chunks ─▶ staged events ─▶ links ─▶ Parquet, in an in-memory DuckDB.
+"""Ingests ranks: chunks ─▶ staged events ─▶ links ─▶ Parquet, in an in-memory DuckDB.
 
-:func:`ingest_rank` is a task for any Executor: its input is a RankJob, its result is small, and
-running it twice is harmless. The definitions are in sql/ingest; this module only moves bytes and
-names.
+One rank or several small ones go the same way: planning the statements costs 100 ms, regardless of
+the number and size of ranks. :func:`ingest_rank` and :func:`ingest_ranks` are tasks for any
+Executor: their input is RankJobs, their results are small, and running them twice is harmless. The
+definitions are in sql/ingest; this module only moves bytes and names.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -25,12 +24,14 @@ from hta_sql.ingestion.artifacts.compiled_kernels import stage_compiled_kernels
 from hta_sql.ingestion.artifacts.dumps import place_dump
 from hta_sql.ingestion.artifacts.limited import is_large, limit_time, most_memory, out_of_memory
 from hta_sql.ingestion.artifacts.reading import stage_artifact
-from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
+from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.linking import link_events
+from hta_sql.ingestion.rank_job import RankJob, RankResult, ReadTrace, job_row
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import RankOutput, StoredFile, rows_of, write_tables
+from hta_sql.ingestion.trace_batch import TraceBatch
 from hta_sql.ingestion.vendors.mindspore import cluster_file, stage_cluster_data
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
@@ -39,7 +40,7 @@ from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
 from hta_sql.store.catalog.shared_engine import scratch
 from hta_sql.store.disk.manifest import Fingerprint
 from hta_sql.store.disk.spans import ARTIFACTS, DUMP_SPAN
-from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
+from hta_sql.traces.chunks import TraceReader
 from hta_sql.traces.names import path_text
 from hta_sql.traces.source import open_trace
 
@@ -67,61 +68,7 @@ ROW_BYTES = 512
 """Memory of a staged row with its links in the engine [bytes]; 14 million rows spill in 4 GiB."""
 
 
-@dataclass(frozen=True)
-class RankJob:
-    """Input of a rank's ingest: the trace, its identity, and resource limits."""
-
-    path: str
-    run: str
-    rank: int
-    rank_source: str
-    tables: str
-    threads: int = 1
-    memory_limit: str | None = None
-    kernel_classes: str | None = None
-    captures: tuple[str, ...] = ()
-    """Captures of the graphs that the trace replays."""
-    kernel_files: tuple[str, ...] = ()
-    """Inductor's files about the kernels that the trace launches."""
-    chunk_bytes: int = CHUNK_BYTES
-    strict: bool = False
-    process: str | None = None
-    end_ns: int | None = None
-    pid: int | None = None
-    span: int = 0
-    """Index of the recording of the rank; each recording has its own range of event ids."""
-    role: str | None = None
-    """Role of the process in a job with several roles."""
-    role_source: str | None = None
-    first_rank: int = 0
-    """Offset that was added to the rank that the trace states; see :class:`RankEntry`."""
-    writer: str = ""
-    """Prefix of file names, which identifies the owner until a manifest references the files."""
-    size: int = 0
-    """Size of the file, possibly compressed [bytes]; 0 if unknown."""
-    is_small: bool = False
-    """Whether the shared engine of the process is sufficient.
-
-    True if no memory limit is set and the machine's memory is not nearly exhausted.
-    """
-
-
-@dataclass(frozen=True)
-class RankResult:
-    """Result of a rank's ingest."""
-
-    job: RankJob
-    fingerprint: Fingerprint
-    """Fingerprint of the bytes that were read."""
-    files: list[StoredFile]
-    event_count: int
-    quarantined: int
-    start_ns: int | None
-    seconds: float
-    steps: list[str] = field(default_factory=list)
-    has_base_time: bool = False
-    facts: dict[str, Any] = field(default_factory=dict)
-    """Columns that the view ``runs`` shows; see store/catalog/rank_scope.py."""
+Outcome = RankResult | Exception
 
 
 def ingest_rank(job: RankJob) -> RankResult:
@@ -139,6 +86,30 @@ def ingest_rank(job: RankJob) -> RankResult:
     return _ingest_repeatedly(job)
 
 
+def ingest_ranks(jobs: Sequence[RankJob]) -> list[Outcome]:
+    """Read traces together, with the same result as :func:`ingest_rank` for each.
+
+    A trace that has a flaw, changes or cannot be read is read again alone.
+
+    Returns:
+        The outcome of each job, in order: a result or an error.
+    """
+    done: dict[int, RankResult] = {}
+    if len(jobs) > 1 and not any(job.span in ARTIFACTS for job in jobs):
+        try:
+            done = _ingest(jobs, careful=False)
+        except Exception as error:  # noqa: BLE001 - one trace must not affect the others
+            log.info("%d traces are read separately: %r", len(jobs), error)
+    return [done.get(part) or _outcome(job) for part, job in enumerate(jobs)]
+
+
+def _outcome(job: RankJob) -> Outcome:
+    try:
+        return ingest_rank(job)
+    except Exception as error:  # noqa: BLE001 - the outcome of this trace; others continue
+        return error
+
+
 def _ingest_limited(job: RankJob) -> RankResult:
     """Read a file that is not a trace, in a process that may die."""
     limit_time(job.path, job.size)
@@ -154,7 +125,9 @@ def _ingest_repeatedly(job: RankJob) -> RankResult:
     careful = False
     for _ in range(MAX_READS):
         try:
-            return _ingest(job, careful=careful)
+            if job.span in ARTIFACTS:
+                return _ingest_artifact(job)
+            return _ingest([job], careful=careful)[0]
         except DoubtfulCutError:
             log.info("%s does not parse at a chunk boundary; reading it event by event.", job.path)
             careful = True
@@ -166,45 +139,28 @@ def _ingest_repeatedly(job: RankJob) -> RankResult:
     )
 
 
-@dataclass(frozen=True)
-class ReadTrace:
-    """A trace whose events are staged."""
+def _ingest(jobs: Sequence[RankJob], *, careful: bool) -> dict[int, RankResult]:
+    """Read traces and write their tables; return the results by number of the job.
 
-    job: RankJob
-    fingerprint: Fingerprint
-    metadata: dict[str, Any]
-    event_count: int = 0
-    text_bytes: int = 0
-    """Number of (decompressed) bytes that were read."""
-    part: int = 0
-    """Number of the trace among traces that are read together: the upper bits of its event ids."""
-
-
-def _ingest(job: RankJob, *, careful: bool) -> RankResult:
+    Of several traces, those with an error or a flaw have no result.
+    """
     started = time.monotonic()
-    if job.span in ARTIFACTS:
-        # A dump is small; snapshots and execution traces need an engine with separate limits.
-        with scratch() if job.span == DUMP_SPAN else _database(job) as con:
-            return _ingest_artifact(con, job, started)
-    with _database(job) as con:
-        summaries: Counter[str] = Counter()
-        with unchanged(job.path) as fingerprint:
-            events, metadata, text_bytes = _staged(con, job, careful=careful)
-            if cluster_file(job.path):
-                summaries, metadata = stage_cluster_data(con, job.path)
-        trace = ReadTrace(job, fingerprint, metadata, events.total(), text_bytes)
-        (result,) = stored(con, [trace], events + summaries, started)
-    return result
+    with _database(jobs[0]) as con:
+        traces, rows = _staged(con, jobs, careful=careful)
+        results = stored(con, traces, rows, started) if traces else []
+    return {trace.part: result for trace, result in zip(traces, results, strict=True)}
 
 
-def _ingest_artifact(con: duckdb.DuckDBPyConnection, job: RankJob, started: float) -> RankResult:
+def _ingest_artifact(job: RankJob) -> RankResult:
     """Read a file that is not a trace, and write its tables without the statements about events."""
-    with unchanged(job.path) as fingerprint:
-        rows, metadata = stage_artifact(con, ARTIFACTS[job.span], job.path)
-    place_dump(con, job_row(ReadTrace(job, fingerprint, metadata)))
-    place = _place_of(job)
-    files = write_tables(con, [place], rows)
-    facts = dict(facts_of(con))[job.run, job.rank]
+    started = time.monotonic()
+    # A dump is small; snapshots and execution traces need an engine with separate limits.
+    with scratch() if job.span == DUMP_SPAN else _database(job) as con:
+        with unchanged(job.path) as fingerprint:
+            rows, metadata = stage_artifact(con, ARTIFACTS[job.span], job.path)
+        place_dump(con, job_row(ReadTrace(job, fingerprint, metadata)))
+        files = write_tables(con, [_place_of(job)], rows)
+        facts = dict(facts_of(con))[job.run, job.rank]
     seconds = time.monotonic() - started
     return RankResult(job, fingerprint, files, 0, rows["quarantine"], None, seconds, facts=facts)
 
@@ -275,27 +231,57 @@ def _fits(job: RankJob, rows: Counter[str]) -> bool:
 
 
 def _staged(
-    con: duckdb.DuckDBPyConnection, job: RankJob, *, careful: bool
-) -> tuple[Counter[str], dict[str, Any], int]:
-    """Read the events of a trace.
+    con: duckdb.DuckDBPyConnection, jobs: Sequence[RankJob], *, careful: bool
+) -> tuple[list[ReadTrace], Counter[str]]:
+    """Read the events of traces.
 
     Returns:
-        The event counts by table, the trace's metadata, and the number of bytes read.
+        The traces that were read, and the number of rows by table.
     """
-    if cluster_file(job.path):
-        return stage_events(con, None), {}, 0
-    first_id = job.span << SPAN_BITS
-    reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, careful=careful)
-    with reader.stream:
-        events = stage_events(
+    first = jobs[0]
+    if len(jobs) == 1 and cluster_file(first.path):
+        with unchanged(first.path) as fingerprint:
+            stage_events(con, TraceBatch())
+            rows, metadata = stage_cluster_data(con, first.path)
+        return [ReadTrace(first, fingerprint, metadata)], rows
+    found: dict[int, Fingerprint] = {}
+    batch = TraceBatch(
+        [_opened(part, job, found, careful=careful) for part, job in enumerate(jobs)],
+        [job.span << SPAN_BITS for job in jobs],
+    )
+    # Errors of a single trace may arise after it was read to its end.
+    with unchanged(first.path) if batch.is_alone else nullcontext():
+        rows = stage_events(
             con,
-            reader,
-            strict=job.strict,
-            threads=job.threads,
-            first_event_id=first_id,
-            most_held=most_held(job),
+            batch,
+            strict=first.strict and batch.is_alone,
+            threads=first.threads,
+            most_held=most_held(first),
         )
-    return events, reader.metadata, reader.bytes_read
+    traces = [
+        ReadTrace(
+            job=jobs[part],
+            fingerprint=found[part],
+            metadata=reader.metadata,
+            event_count=batch.event_count(part),
+            text_bytes=reader.bytes_read,
+            part=part,
+        )
+        for part, reader in batch.readers.items()
+        if part not in batch.left_out
+    ]
+    return traces, rows
+
+
+@contextmanager
+def _opened(
+    part: int, job: RankJob, found: dict[int, Fingerprint], *, careful: bool
+) -> Iterator[TraceReader]:
+    """Open a trace for reading, add its fingerprint, and check at the end that it did not change."""
+    with unchanged(job.path) as found[part]:
+        reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, careful=careful)
+        with reader.stream:
+            yield reader
 
 
 def most_held(job: RankJob) -> int:
@@ -349,25 +335,8 @@ def _captured_launches(path: str, replay: RankJob) -> pa.Table:
 
     job = replace(replay, path=path, span=0, is_small=False)
     with _database(job) as con:
-        events, metadata, _ = _staged(con, job, careful=False)
-        trace = ReadTrace(job, fingerprint(path), metadata, events.total())
-        link_events(con, [job_row(trace)])
+        traces, _ = _staged(con, [job], careful=False)
+        link_events(con, [job_row(trace) for trace in traces])
         launches = con.sql(ingest_sql("link/graph_captures", "captured_launches")).to_arrow_table()
     source = pa.array([path_text(path)] * launches.num_rows, pa.string())
     return launches.add_column(0, "source", source).cast(CAPTURED_SCHEMA)
-
-
-def job_row(trace: ReadTrace) -> dict[str, Any]:
-    """Return a row of the table ``job``."""
-    return {
-        "part": trace.part,
-        "run": trace.job.run,
-        "rank": trace.job.rank,
-        "rank_source": trace.job.rank_source,
-        "role": trace.job.role,
-        "first_rank": trace.job.first_rank,
-        "source": path_text(trace.job.path),
-        "event_count": trace.event_count,
-        "text_bytes": trace.text_bytes,
-        "metadata": json.dumps(trace.metadata),
-    }

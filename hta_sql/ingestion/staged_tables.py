@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import duckdb
@@ -13,7 +14,13 @@ from hta_sql.ingestion.running.side_by_side import Beside, side_by_side
 from hta_sql.ingestion.statements import run
 from hta_sql.library.arguments import FIELDS, extraction
 from hta_sql.library.sql_files import ingest_sql
-from hta_sql.library.sqltext import create_table, insert, replace_view_by_table, sort_table
+from hta_sql.library.sqltext import (
+    create_table,
+    delete_listed,
+    insert,
+    replace_view_by_table,
+    sort_table,
+)
 
 EXTRACTED = (
     "cpu_ops",
@@ -62,16 +69,14 @@ class Staged:
         if self._beside:
             self._beside.close()
 
-    def add(self, natives: Iterable[NativeBatch], starts: Mapping[int, int]) -> None:
+    def add(self, native: NativeBatch, starts: Mapping[int, int]) -> None:
         """Add the rows from the compiled reader.
 
         Args:
-            natives: Batches of the compiled reader: a single batch, or one batch per trace.
+            native: A batch of the compiled reader.
             starts: Id of the first event of each chunk.
         """
-        self._held += [
-            native.tables([starts[chunk] for chunk in native.events]) for native in natives
-        ]
+        self._held.append(native.tables([starts[chunk] for chunk in native.events]))
         held = sum(table.nbytes for tables in self._held for table in tables.values())
         is_busy = self._beside and self._beside.is_busy
         if held > self._most_held or (self.are_tables and not is_busy):
@@ -117,6 +122,15 @@ class Staged:
             self._beside.wait()
         if self._held:
             self._copy()
+
+    def remove(self, parts: Collection[int]) -> Counter[str]:
+        """Remove the rows of some traces; return the number of rows removed from each table."""
+        self.settle()
+        removed: Counter[str] = Counter()
+        for table in EXTRACTED:
+            statement = delete_listed(f"staged_{table}", "part_of(event_id)", "parts")
+            ((removed[table],),) = run(self._con, statement, {"parts": sorted(parts)}).fetchall()
+        return removed
 
     def sort(self) -> None:
         """Sort the rows of each table by event.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -23,7 +23,8 @@ from hta_sql.ingestion.native import CHUNK_BITS, native_batch
 from hta_sql.ingestion.quarantine_offsets import quarantine_pending
 from hta_sql.ingestion.staged_tables import Staged, number
 from hta_sql.ingestion.statements import run
-from hta_sql.ingestion.vendors.ascend import adopt_ascend_events, is_ascend
+from hta_sql.ingestion.trace_batch import TraceBatch
+from hta_sql.ingestion.vendors.ascend import adopt_ascend_events, ascend_traces
 from hta_sql.library.arguments import argument_macros
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table, insert
@@ -77,21 +78,19 @@ class DoubtfulCutError(Exception):
 
 def stage_events(
     con: duckdb.DuckDBPyConnection,
-    reader: TraceReader | None,
+    batch: TraceBatch,
     *,
     strict: bool = False,
     threads: int = 1,
-    first_event_id: int = 0,
     most_held: int = 0,
 ) -> Counter[str]:
-    """Parse a trace into staged tables, or views in their place.
+    """Parse traces into staged tables, or views in their place.
 
     Args:
         con: An empty in-memory database.
-        reader: The trace; None creates the tables of a trace without events.
-        strict: Reject the trace at the first event that must be repaired or dropped.
+        batch: The traces; without one, the tables are created without rows.
+        strict: Reject a single trace at the first event that must be repaired or dropped.
         threads: Number of tables to fill in parallel.
-        first_event_id: Id of the first event; later events have consecutive ids.
         most_held: Maximum memory of the events outside of the engine [bytes].
 
     Returns:
@@ -102,27 +101,31 @@ def stage_events(
         DoubtfulCutError: Only a reader with ``careful=True`` can separate the events of this file.
     """
     events: Counter[str] = Counter()
-    chunks: Iterator[Chunk] = iter(reader or ())
     prepare(con)
-    with closing(Staged(con, threads, most_held)) as staged:
+    with closing(batch.chunks()) as chunks, closing(Staged(con, threads, most_held)) as staged:
         for batches in count():
             first = next(chunks, None)
             if first is None and batches:
                 break
-            batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
-            events += _stage_batch(con, batch, reader, first_event_id + events.total(), staged)
+            some = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
+            events += _stage_chunks(con, some, batch, staged)
             if strict:
-                _refuse_flaws(con, reader)
-        if reader and not strict:
-            quarantine_pending(con, reader)
-        _quarantine_file_problems(con, reader)
+                _refuse_flaws(con, batch.reader)
+        if batch.reader and not strict:
+            quarantine_pending(con, batch.reader)
+        _quarantine_file_problems(con, batch.reader)
         if strict:
-            _refuse_flaws(con, reader)
+            _refuse_flaws(con, batch.reader)
         staged.show()
-        if is_ascend(con):
+        by_ascend = ascend_traces(con)
+        if by_ascend and batch.is_alone:
             staged.settle()
             events = adopt_ascend_events(con, events)
             staged.sort()
+        elif by_ascend:
+            batch.leave_out(by_ascend)
+        if unwanted := [part for part in batch.left_out if batch.event_count(part)]:
+            events -= staged.remove(unwanted)
     return events
 
 
@@ -144,59 +147,73 @@ def prepare(con: duckdb.DuckDBPyConnection) -> None:
         run(con, statement)
 
 
-def _stage_batch(
-    con: duckdb.DuckDBPyConnection,
-    batch: Iterable[Chunk],
-    reader: TraceReader | None,
-    first_event_id: int,
-    staged: Staged,
+def _stage_chunks(
+    con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk], batch: TraceBatch, staged: Staged
 ) -> Counter[str]:
-    """Insert each event of a batch into its table; return the number of events by table."""
+    """Insert each event of some chunks into its table; return the number of events by table."""
     native = native_batch()
-    left = native.left(batch) if native else iter(batch)
+    left = native.left(chunks) if native else iter(chunks)
     refused = next(left, None)
-    counts: Counter[str] = Counter()
-    read = native.events if native else {}
-    is_parsed = native is None or refused is not None
+    parsed: dict[int, Counter[str]] = {}
     is_odd = False
+    is_parsed = native is None or refused is not None
     if is_parsed:
-        parse(con, map(arrow, chain([refused] if refused else [], left)), create_table)
-        counts = _event_counts(con)
-        run(con, ingest_sql("parse/salvage", "flaws"))
-        is_odd = "refused" in counts
-        if is_odd and reader:
-            _rescue_refused(con, reader)
-            counts = _event_counts(con)
-    starts = number(con, [first_event_id], read, is_parsed=is_parsed)
+        _parse(con, map(_arrow, chain([refused] if refused else [], left)), create_table)
+        parsed = _event_counts(con)
+        if batch.is_alone:
+            run(con, ingest_sql("parse/salvage", "flaws"))
+            is_odd = any("refused" in counts for counts in parsed.values())
+            if is_odd and batch.reader:
+                _rescue_refused(con, batch.reader)
+                parsed = _event_counts(con)
+        else:
+            parsed = _without_flawed(con, parsed, batch)
+    read = native.events if native else {}
+    starts = number(con, batch.next_ids, read, is_parsed=is_parsed)
+    for chunk, events in read.items():
+        batch.count({chunk >> CHUNK_BITS: events})
+    batch.count({part: counts.total() for part, counts in parsed.items()})
+    counts = sum(parsed.values(), Counter[str]())
     if native:
-        staged.add([native], starts)
+        staged.add(native, starts)
     if is_parsed:
         staged.extract(counts)
-        if "quarantine" in counts or is_odd:
-            _quarantine(con, reader)
-        if is_odd and reader:
-            _refuse_rubble(con, reader)
+        if batch.is_alone and ("quarantine" in counts or is_odd):
+            _quarantine(con, batch.reader)
+        if is_odd and batch.reader:
+            _refuse_rubble(con, batch.reader)
         run(con, "DROP TABLE parsed_events")
     return counts + native.counts() if native else counts
 
 
+def _without_flawed(
+    con: duckdb.DuckDBPyConnection, parsed: dict[int, Counter[str]], batch: TraceBatch
+) -> dict[int, Counter[str]]:
+    """Leave out the traces with events that must be rescued or quarantined; return the others."""
+    flawed = [part for part, counts in parsed.items() if counts.keys() & {"refused", "quarantine"}]
+    if flawed:
+        batch.leave_out(flawed)
+        run(con, ingest_sql("parse/batch", "drop_traces"), {"parts": flawed})
+    return {part: counts for part, counts in parsed.items() if part not in flawed}
+
+
 def _parse_walked(con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk]) -> None:
     """Parse the rescued text of rejected chunks."""
-    parse(con, (arrow(chunk, is_walked=True) for chunk in chunks), insert)
+    _parse(con, (_arrow(chunk, is_walked=True) for chunk in chunks), insert)
 
 
-def parse(
+def _parse(
     con: duckdb.DuckDBPyConnection,
     chunks: Iterable[pa.RecordBatch],
     statement: Callable[[str, str], str],
 ) -> None:
     """Parse chunks in DuckDB, while this thread reads and cuts the next chunks."""
-    refusals: list[TraceFormatError] = []
+    refusals: list[Exception] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             yield from chunks
-        except TraceFormatError as error:
+        except Exception as error:
             refusals.append(error)
             raise
 
@@ -211,21 +228,22 @@ def parse(
         raise
 
 
-def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for _, table, count_ in run(con, ingest_sql("parse/batch", "event_counts")).fetchall():
-        counts[table] += count_
+def _event_counts(con: duckdb.DuckDBPyConnection) -> dict[int, Counter[str]]:
+    """Return the number of parsed events by trace and target table."""
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    for part, table, events in run(con, ingest_sql("parse/batch", "event_counts")).fetchall():
+        counts[part][table] = events
     return counts
 
 
-def arrow(chunk: Chunk, *, part: int = 0, is_walked: bool = False) -> pa.RecordBatch:
+def _arrow(chunk: Chunk, *, is_walked: bool = False) -> pa.RecordBatch:
     """Convert a chunk to a record batch with its text and bytes, without copying.
 
     A doubtful chunk has no text, so that it is rejected without parsing. Uses buffers instead of
     pa.array(), which imports pandas; that costs more than ingesting a small trace.
     """
     content = pa.py_buffer(chunk.text)
-    number = _NUMBER.pack((part << CHUNK_BITS) + chunk.number)
+    number = _NUMBER.pack(chunk.number)
     ends = pa.py_buffer(_OFFSETS.pack(0, len(chunk.text)))
     no_text = pa.py_buffer(b"\0") if chunk.is_doubted else None
     return pa.RecordBatch.from_arrays(

@@ -294,6 +294,11 @@ def replace_view_by_table(name: str, select: str) -> list[str]:
     return [f"DROP VIEW {name}", create_table(name, select)]
 
 
+def delete_listed(name: str, key: str, parameter: str) -> str:
+    """Build the statement that deletes the rows whose key is in a list parameter; all are trusted."""
+    return f"DELETE FROM {name} WHERE list_contains(${parameter}::BIGINT[], {key})"  # noqa: S608
+
+
 def sort_table(name: str, column: str) -> str:
     """Build the statement that sorts the rows of a table by a column; both are trusted."""
     return f"CREATE OR REPLACE TABLE {name} AS FROM {name} ORDER BY {column}"

@@ -16,7 +16,7 @@ import pytest
 from hta_sql.cli.messages import rank_progress
 
 if TYPE_CHECKING:
-    from hta_sql.ingestion.rank import RankResult
+    from hta_sql.ingestion.rank_job import RankResult
     from tests.cli.conftest import Cli
 
 

@@ -16,6 +16,7 @@ from hta_sql.ingestion import staging
 from hta_sql.ingestion.native import NativeBatch, native_batch
 from hta_sql.ingestion.staged_tables import EXTRACTED, Staged
 from hta_sql.ingestion.staging import prepare
+from hta_sql.ingestion.trace_batch import TraceBatch
 from hta_sql.traces.chunks import Chunk
 from hta_sql.traces.grammar import may_be_too_deep
 
@@ -51,10 +52,10 @@ def read(
     with duckdb.connect() as con, patch.object(staging, "native_batch", batch):
         prepare(con)
         tables_of = Staged(con, most_held=most_held)
-        events = 0
+        traces = TraceBatch()
         while (first := next(chunks, None)) or not batches:
             following = chain([first] if first else [], chunks)
-            events += staging._stage_batch(con, following, None, events, tables_of).total()
+            staging._stage_chunks(con, following, traces, tables_of)
         tables_of.show()
         tables = {table: _content(con, f"staged_{table}") for table in EXTRACTED}
         tables["pending_events"] = _content(con, "pending_events")

@@ -7,7 +7,8 @@ from typing import Any
 
 import duckdb
 
-from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion.rank import ingest_rank
+from hta_sql.ingestion.rank_job import RankJob, RankResult
 
 FILE_WIDE = (
     *("ranks", "devices", "process_groups", "steps", "stacks"),

@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 from hta_sql.ingestion import native, staged_tables, staging
-from hta_sql.ingestion.rank import RankJob, ingest_rank
+from hta_sql.ingestion.rank import ingest_rank
+from hta_sql.ingestion.rank_job import RankJob
 from hta_sql.ingestion.running.side_by_side import Beside
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql

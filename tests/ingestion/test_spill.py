@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.rank import RankJob, ingest_rank
+from hta_sql.ingestion.rank import ingest_rank
+from hta_sql.ingestion.rank_job import RankJob
 from hta_sql.ingestion.tables import write_tables
 from hta_sql.synthetic import JobSpec, write_job
 from tests.synthetic.sizing import spec_for_events

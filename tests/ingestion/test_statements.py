@@ -59,7 +59,8 @@ def test_a_missing_statement_is_reported_with_the_names_of_its_file() -> None:
 def test_a_process_without_a_script_draws_no_progress_bar() -> None:
     """The engine of a worker prints nothing, though it takes such a process for a terminal."""
     code = """
-from hta_sql.ingestion.rank import RankJob, _database
+from hta_sql.ingestion.rank import _database
+from hta_sql.ingestion.rank_job import RankJob
 with _database(RankJob("", "", 0, "", "")) as con:
     print(*con.execute("SELECT current_setting('enable_progress_bar')").fetchone())
 import duckdb

@@ -10,12 +10,12 @@ import duckdb
 import pytest
 
 from hta_sql.errors import ParameterError, TraceFormatError
-from hta_sql.ingestion import together
-from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion import rank as rank_module
+from hta_sql.ingestion.rank import ingest_rank, ingest_ranks
+from hta_sql.ingestion.rank_job import RankJob, RankResult
 from hta_sql.ingestion.running import workers
 from hta_sql.ingestion.running.batches import MOST_BYTES, in_batches
 from hta_sql.ingestion.running.workers import plan_workers
-from hta_sql.ingestion.together import ingest_together
 from hta_sql.machine import engine_share
 
 TRACES = Path(__file__).parent.parent / "traces"
@@ -67,8 +67,8 @@ def test_each_has_the_rows_that_it_has_alone(
     jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
     alone = list(map(ingest_rank, jobs))
     # No trace may be ingested separately.
-    monkeypatch.setattr(together, "ingest_rank", None)
-    for one, other in zip(ingest_together(jobs), alone, strict=True):
+    monkeypatch.setattr(rank_module, "ingest_rank", None)
+    for one, other in zip(ingest_ranks(jobs), alone, strict=True):
         assert tables_of(one) == tables_of(other)
         assert facts(one) == facts(other)
 
@@ -79,21 +79,27 @@ def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
     no_trace.write_text("nonsense", encoding="utf-8")
     jobs = jobs_of((ODD[0], PLAIN[0], ODD[1], PLAIN[1], ODD[2]), tmp_path)
     bad = replace(jobs[0], path=str(no_trace), rank=9)
-    *results, error = ingest_together([*jobs, bad])
+    *results, error = ingest_ranks([*jobs, bad])
     assert isinstance(error, TraceFormatError)
     assert [tables_of(one) for one in results] == [tables_of(ingest_rank(job)) for job in jobs]
     assert [facts(one).quarantined for one in results] == [1, 0, 0, 0, 1]
 
 
-def test_more_text_than_their_sizes_promised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Traces with more text than expected are ingested separately, so memory stays bounded."""
-    monkeypatch.setattr(together, "MAX_TEXT_BYTES", (TRACES / f"{PLAIN[0]}.json").stat().st_size)
-    jobs = jobs_of(PLAIN[:3], tmp_path)
-    assert list(map(tables_of, ingest_together(jobs))) == [
-        tables_of(ingest_rank(job)) for job in jobs
+def test_a_trace_is_left_out_after_some_of_its_events(tmp_path: Path) -> None:
+    """Events of a trace that turns out to be flawed or cut are removed from the batch again."""
+    whole = (TRACES / f"{PLAIN[0]}.json").read_text(encoding="utf-8")
+    cut, flawed = tmp_path / "cut.json", tmp_path / "flawed.json"
+    cut.write_text(whole[: len(whole) * 2 // 3], encoding="utf-8")
+    flawed.write_text(whole[: whole.rindex("{")] + '{"broken"}]}', encoding="utf-8")
+    jobs = [
+        replace(job, chunk_bytes=300) for job in jobs_of((PLAIN[1], PLAIN[0], PLAIN[0]), tmp_path)
     ]
+    jobs += [replace(jobs[0], path=str(p), rank=8 + n) for n, p in enumerate((cut, flawed))]
+    jobs += [replace(jobs[2], rank=20)]
+    alone = list(map(ingest_rank, jobs))
+    for one, other in zip(ingest_ranks(jobs), alone, strict=True):
+        assert tables_of(one) == tables_of(other)
+        assert facts(one) == facts(other)
 
 
 def test_batches() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion import staged_tables, staging
 from hta_sql.ingestion.staged_tables import EXTRACTED
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
+from hta_sql.ingestion.trace_batch import TraceBatch
 from hta_sql.traces import source
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 
@@ -78,14 +79,14 @@ def _staged(path: Path, way: Way) -> Outcome:
             patches.enter_context(patch.object(staged_tables, "_extract", _keep_as_parsed))
             patches.enter_context(patch.object(staged_tables, "_create_empty", Mock()))
             patches.enter_context(patch.object(staged_tables.Staged, "sort", Mock()))
-            patches.enter_context(patch.object(staging, "is_ascend", Mock(return_value=False)))
+            patches.enter_context(patch.object(staging, "ascend_traces", Mock(return_value=[])))
         if way.max_bytes is not None:
             patches.enter_context(patch.object(source, "ALWAYS_ALLOWED_BYTES", way.max_bytes))
         stream = source.open_trace(str(path))
         reader = TraceReader(stream, str(path), way.chunk_bytes, careful=way.careful)
         with reader.stream:
             events: Counter[str] = stage_events(
-                con, reader, threads=way.threads, most_held=way.most_held
+                con, TraceBatch([nullcontext(reader)]), threads=way.threads, most_held=way.most_held
             )
         tables = [table for table in EXTRACTED if events[table]]
         outcome: Outcome = {table: _rows(con, f"staged_{table}") for table in tables}

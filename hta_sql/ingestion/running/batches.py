@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hta_sql.ingestion.rank import RankJob
+from hta_sql.ingestion.rank_job import RankJob
 from hta_sql.traces.unpack import COMPRESSED_SUFFIXES
 
 BATCH_BYTES = 64 << 20

@@ -18,11 +18,11 @@ from typing import Any
 
 from hta_sql.errors import HtaSqlError, ParameterError, StoreError, TraceError
 from hta_sql.exhausted import is_out_of_memory, is_out_of_threads, reason_of
-from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion.rank import ingest_rank, ingest_ranks
+from hta_sql.ingestion.rank_job import RankJob, RankResult
 from hta_sql.ingestion.running.batches import in_batches, text_bytes
 from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
-from hta_sql.ingestion.together import ingest_together
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.store.disk.disk_space import is_disk_full
 
@@ -140,7 +140,7 @@ def _run(
             done.attempt(job, partial(_alone_on, executor, job))
     elif workers <= 1 or sum(map(len, batches)) <= 1:
         for batch in batches:
-            done.take(batch, ingest_together(batch))
+            done.take(batch, ingest_ranks(batch))
     else:
         with process_pool(workers) as pool:
             done.collect(pool, batches)
@@ -204,7 +204,7 @@ class _Done:
                 if len(batch) == 1:
                     futures[executor.submit(ingest_rank, batch[0])] = batch
                 else:
-                    futures[executor.submit(ingest_together, batch)] = batch
+                    futures[executor.submit(ingest_ranks, batch)] = batch
             except BrokenExecutor:
                 self.lost += batch
         try:

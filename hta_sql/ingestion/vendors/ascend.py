@@ -14,9 +14,10 @@ from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
 
 
-def is_ascend(con: duckdb.DuckDBPyConnection) -> bool:
-    """Return whether the Ascend profiler wrote a staged trace."""
-    return bool(run(con, ingest_sql("ascend/producer", "staged_by_ascend")).fetchall())
+def ascend_traces(con: duckdb.DuckDBPyConnection) -> list[int]:
+    """Return the numbers of the staged traces that the Ascend profiler wrote."""
+    found = run(con, ingest_sql("ascend/move", "by_ascend")).fetchall()
+    return [part for (part,) in found]
 
 
 def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) -> Counter[str]:

@@ -1,5 +1,11 @@
 -- Move device activity and the task queue of an Ascend trace from other_events to the tables used for other vendors.
 
+-- name: by_ascend
+-- Numbers of the staged traces that the Ascend profiler wrote.
+SELECT DISTINCT part_of(o.event_id)
+FROM staged_other_events AS o
+WHERE o.phase = 'M' AND o.name = 'process_name' AND o.args ->> '$.name' = 'Ascend Hardware';
+
 -- name: device_events
 -- Device activity of an Ascend trace (`trace_view.json`), found by process name because its events have no category.
 --
