@@ -124,7 +124,7 @@ def _as_one(found: Digests) -> Digests:
 def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
     """Reduce an answer to digests, which depend on the order of its rows."""
     kept = [at for at, name in enumerate(columns) if name not in (*COMPUTED_HERE, *SENTENCES)]
-    lines = [[_plain(row[at]) for at in kept] for row in rows]
+    lines = [[plain(row[at]) for at in kept] for row in rows]
     found = {"rows": str(len(rows))}
     for place, at in enumerate(kept):
         found[f"column {columns[at]}"] = _digest([line[place] for line in lines])
@@ -136,14 +136,14 @@ def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Diges
     return found
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """Format a value, rounding floats to six digits because threads sum them in arbitrary order."""
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) > 1e-9 else "0"
     if isinstance(value, list):
-        return f"[{', '.join(map(_plain, value))}]"
+        return f"[{', '.join(map(plain, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_plain(part)}' for key, part in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {plain(part)}' for key, part in value.items())}}}"
     return repr(value)
 
 

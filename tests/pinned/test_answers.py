@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from hta_sql.authoring.golden import Case
@@ -25,6 +26,7 @@ from tests.pinned.answers import (
     whole_answers,
     write_runs,
 )
+from tests.pinned.changed import changed_rows
 from tests.pinned.jobs import make_catalog
 from tests.shared_stores import made_once
 
@@ -66,8 +68,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
 def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
     """Each answer equals the pinned one.
 
-    After an intended change, run ``make pinned``, and state the change and its reason in the
-    commit.
+    ``python -m tests.pinned.changed`` shows the rows that changed. After an intended change, run
+    ``make pinned``, and state the change and its reason in the commit.
     """
     assert changes(answer(jobs, query), pinned()[query]) == []
 
@@ -122,3 +124,18 @@ def test_a_change_is_named_by_column_and_run() -> None:
     assert changed([*rows[:2], ("b", 0, 8, 0.0)]) == ["column busy_ns", "run b"]
     assert changed([rows[1], rows[0], rows[2]]) == ["column rank", "column share", "run a"]
     assert changed(rows[:2]) == ["rows", *(f"column {name}" for name in columns), "run b"]
+
+
+def test_a_change_is_shown_with_its_rows() -> None:
+    """Of two answers, columns that came, went or differ are named, and the rows are shown."""
+    before = pa.table({"run": ["a", "a"], "rank": [0, 1], "busy_ns": [5, 6], "name": ["k", "k"]})
+    after = before.set_column(2, "busy_ns", pa.array([5, 9]))
+    assert list(changed_rows(before, before)) == []
+    assert list(changed_rows(before, after)) == [
+        "column busy_ns differs in 1 of 2 rows",
+        "- run='a', rank=1, busy_ns=6, name='k'",
+        "+ run='a', rank=1, busy_ns=9, name='k'",
+    ]
+    assert list(changed_rows(before, before.drop_columns("name"))) == ["column name is gone"]
+    assert "the rows are in another order" in list(changed_rows(before, before.take([1, 0])))
+    assert next(iter(changed_rows(before, before.slice(0, 1)))) == "2 rows become 1"
