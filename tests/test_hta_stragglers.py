@@ -13,7 +13,7 @@ import pytest
 from hta_sql.authoring.golden_messages import render
 from hta_sql.errors import ParameterError
 from hta_sql.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
-from hta_sql.hta.common.trace_call_graph import CallGraph
+from hta_sql.hta.common.trace_call_graph import CALL_GRAPH_DEFAULTS
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.synthetic import JobSpec, write_job
 
@@ -152,7 +152,7 @@ def test_counters_have_a_row_per_range_and_a_column_per_counter(tmp_path: Path) 
     fadd, ffma = (f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("fadd", "ffma"))
     first = frames[0]
     assert list(first.columns) == [
-        *(*events, *CallGraph.stack_columns),
+        *(*events, *CALL_GRAPH_DEFAULTS),
         *("l2__hit_rate.pct", "note", fadd, ffma),
         *("index_runtime", "op_stack", "top_level_op", "bottom_level_op"),
     ]

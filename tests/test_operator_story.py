@@ -9,6 +9,7 @@ has the same analysis.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 import pytest
 
 import hta_sql
-from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.shared_stores import ingest_only, made_once
 
 TRACES = Path(__file__).parent / "traces" / "recorded" / "masked_linear"
@@ -177,11 +177,18 @@ def test_the_versions_are_compared(
     assert copies["count_change"] == change
 
 
-def test_as_torch_prints_it(store: hta_sql.TraceStore) -> None:
+def test_as_torch_counts_it(store: hta_sql.TraceStore) -> None:
     """Grouped by stack over all three steps, as in the tutorial, the copies come first."""
-    with TraceAnalysis(store=store.path, run="version1") as analyzer:
-        averages = analyzer.key_averages(group_by_stack_n=5)
-    by_time = sorted(averages, key=lambda row: row.self_cpu_time_total, reverse=True)
-    row = next(row for row in by_time if row.key.startswith("aten::"))
-    assert (row.key, row.count, row.stack[1]) == ("aten::copy_", 6, FRAME)
-    assert "aten::copy_" in averages.table(sort_by="self_cpu_time_total", row_limit=5)
+    rows = store.run(
+        "operator_table",
+        runs=["version1"],
+        stack_frames=5,
+        include_last_profiler_step=True,
+        like_torch=True,
+    ).records()
+    row = max(
+        (row for row in rows if row["name"].startswith("aten::")),
+        key=lambda row: row["host_self_ns"],
+    )
+    assert (row["name"], row["call_count"]) == ("aten::copy_", 6)
+    assert json.loads(row["stack"])[1] == FRAME

@@ -61,8 +61,6 @@ def three(store: TraceStore) -> LabeledTrace:
         (TraceDiff.ops_diff, ["control", "test", *SIDES]),
         (TraceDiff.visualize_counts_diff, ["df", "show_image", "export_image_path"]),
         (TraceDiff.visualize_duration_diff, ["df", "show_image", "export_image_path"]),
-        (LabeledTrace.extract_ops, ["self", "rank", "iteration", "device_type"]),
-        (LabeledTrace.get_ops_summary, ["self", "ops"]),
     ],
 )
 def test_methods_take_htas_parameters(method: object, parameters: list[str]) -> None:
@@ -77,46 +75,6 @@ def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: T
     assert three.iterations() == [1, 2]
     assert LabeledTrace(t=store, run="three").label == "three"
     assert "'after', run='three'" in repr(three)
-
-
-def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
-    """By default, the first rank and step are extracted; device activity belongs to its launch."""
-    frame = three.extract_ops(device_type=DeviceType.GPU)
-    assert list(frame.columns) == [*three.t.get_trace(0).columns, "rank"]
-    three.t.symbol_table.decode_df(frame)
-    assert [name.partition("<")[0] for name in frame["s_name"]] == [
-        *("void gemm", "void bias(float*)", "Memset (Device)") * 2,
-        "sgemm",
-    ]
-    assert set(frame["stream"]) == {7}
-    assert set(frame["s_cat"]) == {"kernel", "gpu_memset"}
-    assert set(frame["rank"]) == {0}
-    assert frame.loc[frame["index"].iloc[0], "ts"] == 40.0
-    host = three.extract_ops([1, 5], [1, 2], DeviceType.CPU)
-    assert list(host["rank"].value_counts()) == [20, 20]
-    assert set(host["stream"]) == {-1}
-    assert set(host["iteration"]) == {1, 2}
-    assert len(three.extract_ops(0, 1)) == 16 + 7
-
-
-def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
-    """Counts and durations of the extracted operations are summed by category and name."""
-    summary = three.get_ops_summary(three.extract_ops(device_type=DeviceType.GPU))
-    known = three.t.symbol_table.get_sym_id_map()
-    assert summary.to_dict(orient="list") == {
-        "cat": ["gpu_memset", "kernel", "kernel", "kernel"],
-        "name": [
-            "Memset (Device)",
-            "sgemm",
-            "void bias(float*)",
-            "void gemm<float, 4>(float*, int)",
-        ],
-        "short_name": ["Memset (Device)", "sgemm", "bias", "gemm"],
-        "counts": [2, 1, 2, 2],
-        "total_duration": [2.0, 8.0, 10.0, 22.0],
-        "cat_id": [known[name] for name in ("gpu_memset", "kernel", "kernel", "kernel")],
-        "name_id": [known[name] for name in summary["name"]],
-    }
 
 
 def test_steps_are_compared_under_their_labels(one: LabeledTrace, three: LabeledTrace) -> None:

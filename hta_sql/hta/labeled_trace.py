@@ -6,24 +6,14 @@ import os
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from hta_sql.closing import Closing
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.exports.comparison import Side
 from hta_sql.hta.common.trace import Trace
-from hta_sql.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
 from hta_sql.hta.methods.job import Job
 
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
-
-OPS = """
-SELECT o.rank, o.event_id, o.step
-FROM lib.scoped_ops([$run], $ranks, $steps, true) AS o
-WHERE $side IS NULL OR o.side = $side
-ORDER BY o.rank, o.ts, o.event_id
-"""
 
 Wanted = int | list[int] | None
 """One rank or step, several of them, or None for the first."""
@@ -53,7 +43,6 @@ class LabeledTrace(Closing):
 
     Attributes:
         label: The label.
-        t: The events as frames, with all steps and the times of their files.
 
     Raises:
         ParameterError: Neither ``t`` nor ``trace_dir`` is given, or the store has several runs and
@@ -83,8 +72,6 @@ class LabeledTrace(Closing):
             raise RankError(
                 f"No run {self.run!r} in {str(self.store.path)!r}; available runs: {runs}."
             )
-        self.t = Trace(job=Job.over(self.store, self.run))
-        self.t.parse_traces()
         self.label = label or self.run
 
     def ranks(self) -> list[int]:
@@ -119,65 +106,6 @@ class LabeledTrace(Closing):
                 f"No iteration {unknown[0]} in {self.label}; available iterations: {known_steps}."
             )
         return Side(self.store, self.run, ranks, steps or None)
-
-    def extract_ops(
-        self,
-        rank: Wanted = None,
-        iteration: Wanted = None,
-        device_type: DeviceType = DeviceType.ALL,
-    ) -> pd.DataFrame:
-        """Return the operators and kernels of the given ranks and steps, one row each.
-
-        Args:
-            rank: See :meth:`side`.
-            iteration: See :meth:`side`. A step includes the kernels launched in it.
-            device_type: Operations on the host, on the device, or both.
-
-        Returns:
-            Rows of the frames of :attr:`t`, sorted by rank and start, plus the column ``rank``.
-
-        Raises:
-            RankError: The rank does not exist.
-            ParameterError: The step does not exist.
-        """
-        side = self.side(rank, iteration)
-        wanted = {"run": side.run, "ranks": side.ranks, "steps": side.steps}
-        table = self.store.sql(OPS, wanted | {"side": SIDES[device_type]}).df()
-        return pd.concat([self._rows(number, table) for number in side.ranks or []])
-
-    def _rows(self, rank: int, table: pd.DataFrame) -> pd.DataFrame:
-        found = table[table["rank"] == rank]
-        steps = found["step"].fillna(-1).astype("int64").to_numpy()
-        return self.t.events(rank, found["event_id"]).assign(rank=rank, iteration=steps)
-
-    def get_ops_summary(self, ops: pd.DataFrame) -> pd.DataFrame:
-        """Return the count and total duration of operations by category and name.
-
-        Args:
-            ops: Rows of :meth:`extract_ops`.
-
-        Returns:
-            ``cat, name, short_name, counts, total_duration (µs), cat_id, name_id``, sorted by
-            category and name.
-        """
-        summed = ops.groupby(["cat", "name"], as_index=False).agg(
-            counts=("dur", "count"), total_duration=("dur", "sum")
-        )
-        symbols = self.t.symbol_table
-        decode_symbol_id_to_symbol_name(summed, symbols, use_shorten_name=True)
-        known = symbols.get_sym_table_series()
-        frame = pd.DataFrame(
-            {
-                "cat": known.reindex(summed["cat"]).to_numpy(),
-                "name": known.reindex(summed["name"]).to_numpy(),
-                "short_name": summed["s_name"],
-                "counts": summed["counts"],
-                "total_duration": summed["total_duration"],
-                "cat_id": summed["cat"],
-                "name_id": summed["name"],
-            }
-        )
-        return frame.sort_values(["cat", "name"], ignore_index=True)
 
     def close(self) -> None:
         """Close the store if this object opened it."""

@@ -14,14 +14,13 @@ from hta_sql.hta.methods.breakdowns import Breakdowns
 from hta_sql.hta.methods.counters import Counters, TimeSeriesTypes
 from hta_sql.hta.methods.critical_path import CriticalPath
 from hta_sql.hta.methods.cupti import Cupti
-from hta_sql.hta.methods.key_averages import KeyAverages
 from hta_sql.hta.methods.operators import Operators
 from hta_sql.hta.methods.stragglers import Stragglers
 
 __all__ = ["TimeSeriesTypes", "TraceAnalysis"]
 
 
-class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, KeyAverages):
+class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti):
     """The traces of one job, analyzed with the methods of HTA's class of the same name.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is

@@ -11,7 +11,7 @@ checks, and the columns of HTA's frames. The columns of the file:
     categories      for an old spelling: the categories that use it
     level           level from which its type is checked: minimal, standard or complete
     checked_type    integer, number, text or any
-    hta_…           key, column, type, default and version in HTA's lists of arguments
+    hta_…           key, column, type and default in HTA's lists of arguments
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class HtaColumn(NamedTuple):
     column: str
     type: str
     default: str
-    since: str
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
-"""Reads and writes whole trace files as Python objects."""
+"""Read the events of a whole trace file as Python objects."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, islice
@@ -11,28 +10,9 @@ from typing import Any
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
-from hta_sql.traces.output import trace_output
 from hta_sql.traces.peek import peek
 from hta_sql.traces.salvage import hides_events
-from hta_sql.traces.source import open_trace, whole_text
-
-
-def read_trace(file_path: str) -> dict[str, Any]:
-    """Read a whole trace as Python objects, compressed or not.
-
-    Raises:
-        TraceNotFoundError: The file does not exist.
-        TraceFormatError: The file is not JSON.
-    """
-    with open_trace(file_path) as stream:
-        text = whole_text(stream)
-    try:
-        trace: dict[str, Any] = json.loads(text)
-    except ValueError as error:
-        raise TraceFormatError(
-            f"{file_path!r} is not valid JSON: {error}. Ingest it to salvage its valid events."
-        ) from error
-    return trace
+from hta_sql.traces.source import open_trace
 
 
 def trace_events(file_path: str) -> Iterator[Any]:
@@ -91,13 +71,3 @@ def _parsed(chunk: Chunk) -> list[Any]:
         raise ValueError(TOO_LONG)
     events: list[Any] = json.loads(b"[" + chunk.text.strip(b", \t\r\n") + b"]")
     return events
-
-
-def write_trace(trace_data: dict[str, Any], file_path: str | os.PathLike[str]) -> None:
-    """Write a trace, as gzip if the name ends in ``.gz``; the file is written atomically.
-
-    Raises:
-        TraceError: The file cannot be written.
-    """
-    with trace_output(os.fspath(file_path)) as out:
-        out.write(json.dumps(trace_data).encode("utf-8"))

@@ -342,4 +342,4 @@ def test_s2_16_logging_is_pythons_own(
 def test_s2_17_entry_points() -> None:
     """HTA's TraceDiff and LabeledTrace can be imported."""
     assert hasattr(TraceDiff, "compare_traces")
-    assert hasattr(LabeledTrace, "extract_ops")
+    assert hasattr(LabeledTrace, "iterations")

@@ -1,8 +1,9 @@
-"""Write hta_names.csv, the list of HTA's public names; run it with a Python that has HTA.
+"""Write hta_names.csv, HTA's names that its pages use; run it with a Python that has HTA.
 
 python tests/parity/hta_names.py
 
-A name is public if none of its parts begins with an underscore. A parameter is ``name`` or
+The list has the names in hta_calls.csv, and the public methods of the two classes that HTA's API
+documentation covers: TraceAnalysis and TraceDiff. A parameter is ``name`` or
 ``name=default``. A default whose text may differ between runs is written as ``...``.
 """
 
@@ -21,12 +22,21 @@ from types import ModuleType
 from typing import Any
 
 LIST = Path(__file__).with_suffix(".csv")
+CALLS = Path(__file__).with_name("hta_calls.csv")
+WHOLE_CLASSES = ("trace_analysis.TraceAnalysis", "trace_diff.TraceDiff")
 PACKAGE = "hta"
 SKIPPED_MODULES = ("hta.utils.test_utils",)
 NO_API = {"logger", "annotations", "perf_counter", "cmp_to_key", "TYPE_CHECKING"}
 """Names in HTA's modules that are not part of its API."""
 
 Row = tuple[str, str, str]
+
+
+def used() -> Iterator[Row]:
+    """Yield the rows of the names that HTA's pages use."""
+    with CALLS.open(encoding="utf-8", newline="") as file:
+        names = {row["name"] for row in csv.DictReader(file)}
+    yield from (r for r in rows() if r[0] in names or r[0].rpartition(".")[0] in WHOLE_CLASSES)
 
 
 def rows() -> Iterator[Row]:
@@ -108,4 +118,4 @@ if __name__ == "__main__":
     with LIST.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["name", "kind", "parameters"])
-        writer.writerows(rows())
+        writer.writerows(used())

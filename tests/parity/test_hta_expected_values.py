@@ -202,7 +202,8 @@ def test_a37_arguments_of_triton(jobs_store: TraceStore) -> None:
 def test_a38_start_on_the_clock(analysis: Callable[[str], TraceAnalysis]) -> None:
     """The trace start is that of the first event; HTA uses the first event that it keeps."""
     job = analysis("hta_triton_example")
-    start = job.t.get_trace_start_unixtime_ns(0)
+    query = "SELECT start_ns FROM ranks WHERE run = $run"
+    ((start,),) = job.store.sql(query, {"run": job.run}).rows()
     kept = job.store.run("trace_events", runs=[job.run], include_last_profiler_step=True)
     first = min(kept.arrow().column("ts").to_pylist())
     assert start == 2413668742269099 + 1727743122000000000
@@ -232,7 +233,10 @@ def test_a44_a_list_of_files(tmp_path: Path) -> None:
 
 def test_a45_metadata(analysis: Callable[[str], TraceAnalysis]) -> None:
     """The metadata includes the process groups, which HTA's test does not expect."""
-    metadata = analysis("hta_cpu_only").t.meta_data[34]
+    job = analysis("hta_cpu_only")
+    query = "SELECT metadata FROM ranks WHERE run = $run AND rank = 34"
+    ((text,),) = job.store.sql(query, {"run": job.run}).rows()
+    metadata = json.loads(text)
     assert (metadata["schemaVersion"], metadata["deviceProperties"]) == (1, [])
     info = metadata["distributedInfo"]
     assert (info["backend"], info["rank"], info["world_size"]) == ("gloo", 34, 300)

@@ -71,13 +71,14 @@ def test_timeline(trace_of: Callable[[str], Trace]) -> None:
 
 def test_a43_call_graph(trace_of: Callable[[str], Trace]) -> None:
     """The stack of a kernel launched in the backward thread reaches the step in the main thread."""
-    graph = CallGraph(trace_of("hta_call_stack"))
-    assert len(graph.trace_data.get_trace(graph.ranks[0])) == 7
-    assert graph.mapping["label"].tolist() == ["main", "bwd"]
-    assert set(graph.mapping["stack_root"]) == {-3914}
-    graph.trace_data.decode_symbol_ids()
-    stack = graph.get_stack_of_node(5)
-    assert list(stack["index"]) == [0, 1, 2, 3, 4, 6, 5]
+    trace = trace_of("hta_call_stack")
+    (rank,) = CallGraph(trace).ranks
+    threads = trace.run("call_stack_threads", rank).sort_values("thread_id")
+    assert threads["label"].tolist() == ["main", "bwd"]
+    assert len(set(threads["tree_id"])) == 1
+    trace.decode_symbol_ids()
+    stack = trace.get_trace(rank).loc[[0, 1, 2, 3, 4, 6, 5]]
+    assert len(trace.get_trace(rank)) == len(stack)
     assert list(stack["parent"]) == [-3914, 0, 1, 2, 3, 4, 6]
     assert list(stack["depth"]) == list(range(7))
     assert list(stack["height"]) == list(range(6, -1, -1))
@@ -106,5 +107,6 @@ def test_a43_without_the_annotation(tmp_path: Path) -> None:
             event["dur"] = 0
     (tmp_path / "trace.json").write_text(json.dumps(content), encoding="utf-8")
     with Trace(trace_dir=str(tmp_path)) as trace:
-        stack = CallGraph(trace).get_stack_of_node(5)
-        assert list(stack["index"]) == [0, 2, 3, 4, 6, 5]
+        CallGraph(trace)
+        parents = trace.get_trace(0)["parent"]
+        assert parents[[2, 3, 4, 6, 5]].tolist() == [0, 2, 3, 4, 6]

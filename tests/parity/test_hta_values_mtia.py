@@ -122,7 +122,8 @@ def test_a12_operators_and_their_delays(mtia: TraceAnalysis) -> None:
 
 def test_a13_frames_of_mtia(mtia: TraceAnalysis, jobs_store: TraceStore) -> None:
     """The device is MTIA, times start at 0, host rows have no stream, and launches are linked."""
-    assert mtia.t.get_device_type() == "MTIA"
+    (device,) = mtia.store.run("device_type", runs=[mtia.run]).records()
+    assert device["device_type"] == "MTIA"
     with TraceAnalysis(store=jobs_store.path, run="hta_mtia_inference") as real:
         for trace in (mtia.t, real.t):
             trace.decode_symbol_ids(use_shorten_name=False)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hta_sql import TraceStore
-from hta_sql.traces.whole_files import read_trace
+from hta_sql.traces.whole_files import trace_events
 from tests.parity.jobs import EXACT, SHARED, files_of
 from tests.parity.test_key_averages import ingest_cases
 from tests.properties.answers_steps import ROLES
@@ -221,7 +221,7 @@ def test_what_the_driver_launches_has_its_operator(jobs_store: TraceStore) -> No
     """The operator of each kernel matches its external id, even for launches by the driver API."""
     job = "bert_small_h100"
     (path,) = files_of(job)
-    events = read_trace(str(path))["traceEvents"]
+    events = list(trace_events(str(path)))
     names = {
         event["args"]["External id"]: event["name"]
         for event in events

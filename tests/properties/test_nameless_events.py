@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.traces.compiled import SWITCH
 from tests.ingestion.small_trace import EVENTS, Event
 
@@ -88,11 +87,3 @@ def test_analyses_count_them_as_they_count_an_unknown_name(
         if rows_of(nameless, analysis.base_name) != rows_of(named, analysis.base_name)
     ]
     assert not differ
-
-
-def test_a_table_of_functions_shows_them(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The table of ``key_averages`` can be printed despite missing names."""
-    store = ingest_trace(trace(None))
-    with TraceAnalysis(store=store.path, run="run") as analysis:
-        printed = str(analysis.key_averages(group_by_stack_n=5))
-    assert "aten::mm" in printed

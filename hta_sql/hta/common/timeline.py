@@ -16,6 +16,7 @@ import pandas as pd
 from hta_sql.errors import ParameterError
 from hta_sql.hta.common.timeline_settings import (
     ANNOTATION_STREAM,
+    HOST_STREAM,
     EventType,
     PlotFormat,
     TimelinePlotSetting,
@@ -23,7 +24,6 @@ from hta_sql.hta.common.timeline_settings import (
 )
 from hta_sql.hta.common.trace_filter import Filter, text_column
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
-from hta_sql.hta.common.types import HOST_STREAM
 
 if TYPE_CHECKING:
     import altair as alt
@@ -77,7 +77,7 @@ def prepare_timeline_events(
     wanted = {"name", "ts", "dur", *(hover_columns or HOVER_COLUMNS), *_LABEL_COLUMNS}
     events = df[[column for column in df.columns if column in wanted]].copy()
     if symbol_table is not None:
-        symbol_table.decode_df(events, create_new_columns=False)
+        symbol_table.decode_df(events)
     events["name"] = [simplify_name(str(name)) for name in events["name"]]
     first = events["ts"].min() if len(events) else 0
     events["ts"] -= first

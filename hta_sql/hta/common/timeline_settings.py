@@ -7,8 +7,7 @@ from enum import Enum
 
 import pandas as pd
 
-from hta_sql.hta.common.types import HOST_STREAM
-
+HOST_STREAM = -1
 ANNOTATION_STREAM = -2
 """Stream that align_module_with_kernels assigns to calls; HTA uses 0, a real stream on ROCm."""
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 
 from hta_sql.closing import Closing
-from hta_sql.errors import ParameterError, RankError, TraceFormatError
+from hta_sql.errors import RankError
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from hta_sql.hta.configs.parser_config import ParserConfig
-from hta_sql.hta.frames.argument_frames import add_arguments, wanted_arguments
+from hta_sql.hta.frames.argument_frames import add_arguments
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
-from hta_sql.overlay.source import source_of
-from hta_sql.text import NS
 from hta_sql.traces.names import path_of
-from hta_sql.traces.whole_files import read_trace, write_trace
 
 __all__ = ["Trace", "TraceSymbolTable"]
 
 RANKS = """
-SELECT r.rank, r.source, r.start_ns, r.base_time_ns, r.first_ts - r.offset_ns AS zero_ns, r.metadata
+SELECT r.rank, r.source, r.first_ts - r.offset_ns AS zero_ns
 FROM ranks AS r
 WHERE r.run = $run
 ORDER BY r.rank
@@ -37,31 +34,6 @@ FROM trace_events_v1(
 WHERE $ids IS NULL OR e.event_id IN (SELECT unnest($ids::BIGINT[]))
 ORDER BY e.event_id
 """
-
-DURATION = """
-SELECT coalesce(sum(d.dur), 0)::BIGINT AS duration_ns
-FROM (
-    SELECT max(e.ts + e.dur) - min(e.ts) AS dur
-    FROM trace_events_v1(
-        runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
-    ) AS e
-    GROUP BY lib.span_of(e.event_id)
-) AS d
-"""
-
-
-class Frames(dict[int, pd.DataFrame]):
-    """Read-only mapping ``{rank: frame}``; assigning a frame raises ParameterError."""
-
-    def refuse(self, *_: object, **__: object) -> NoReturn:
-        """Raise ParameterError with the alternatives to assigning a frame."""
-        raise ParameterError(
-            "Frames cannot be assigned: analyses read the store and would ignore them. Use "
-            "your own frame, select events in SQL (docs/filters.md), or write them "
-            "with Trace.write_raw_trace and open that file."
-        )
-
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = refuse
 
 
 class Trace(Closing):
@@ -82,7 +54,6 @@ class Trace(Closing):
     Attributes:
         trace_files: ``{rank: path}``.
         symbol_table: Symbol table of the ids in ``name`` and ``cat``, shared by all ranks.
-        meta_data: ``{rank: top-level keys of the rank's file other than the events}``.
         is_parsed: Whether the traces have been read.
 
     Raises:
@@ -124,18 +95,9 @@ class Trace(Closing):
         return self._symbols
 
     @property
-    def meta_data(self) -> dict[int, dict[str, Any]]:
-        """Top-level keys of each rank's file, other than the events."""
-        return {r: json.loads(row["metadata"] or "{}") for r, row in self._about.items()}
-
-    @property
-    def traces(self) -> Frames:
+    def traces(self) -> Mapping[int, pd.DataFrame]:
         """Frames of all ranks, created on first access and cached."""
         return self.get_all_traces()
-
-    @traces.setter
-    def traces(self, _: object) -> None:
-        Frames().refuse()
 
     def parse_traces(
         self,
@@ -190,9 +152,9 @@ class Trace(Closing):
         wanted = [int(event) for event in ids]
         return self._frame(self._checked(rank), wanted).loc[wanted]
 
-    def get_all_traces(self) -> Frames:
-        """Return ``{rank: frame}``."""
-        return Frames((rank, self.get_trace(rank)) for rank in self.get_ranks())
+    def get_all_traces(self) -> Mapping[int, pd.DataFrame]:
+        """Return ``{rank: frame}``, read-only: analyses read the store and not these frames."""
+        return MappingProxyType({rank: self.get_trace(rank) for rank in self.get_ranks()})
 
     def clock_ns(self, rank: int) -> int:
         """Return the time in a rank's frame at the start of the job [ns]; 0 if aligned."""
@@ -208,62 +170,6 @@ class Trace(Closing):
             return []
         steps = self.get_trace(rank)["iteration"].unique()
         return sorted(int(step) for step in steps if step >= 0)
-
-    def get_trace_duration(self, rank: int | None = None) -> float:
-        """Return the time from a rank's first start to its last end [µs]; default: the first rank.
-
-        For several recordings, the durations are added.
-        """
-        wanted = self._checked(self._first_rank() if rank is None else rank)
-        ((duration,),) = self._job.store.sql(DURATION, self._scope(wanted)).rows()
-        return float(duration) / NS
-
-    def get_trace_start_unixtime_ns(self, rank: int) -> int:
-        """Return the Unix time of a rank's first event [ns].
-
-        Raises:
-            RankError: The rank does not exist.
-            TraceFormatError: The trace has no ``baseTimeNanoseconds``.
-        """
-        about = self._about[self._checked(rank)]
-        if about["base_time_ns"] is None:
-            raise TraceFormatError(
-                f"{about['source']!r} has no baseTimeNanoseconds, so its times are not on the "
-                "wall clock. PyTorch 2.3 and later write this field."
-            )
-        return int(about["start_ns"])
-
-    @property
-    def min_ts(self) -> float:
-        """Time on the traces' own clock at frame time 0 [µs]; 0 until the trace is aligned."""
-        if not self._is_aligned:
-            return 0.0
-        zeros = [about["zero_ns"] for about in self._about.values() if about["zero_ns"] is not None]
-        return min(zeros, default=0) / NS
-
-    def get_device_type(self) -> str:
-        """Return the device type of the first rank.
-
-        The value is ``NVIDIA GPU``, ``AMD GPU``, ``MTIA`` or ``UNKNOWN GPU``.
-        """
-        runs, ranks = [self._job.run], self.get_ranks()[:1]
-        rows = self._job.store.run("device_type_v1", runs=runs, ranks=ranks).arrow().to_pylist()
-        return next((str(row["device_type"]) for row in rows if row["device_type"]), "UNKNOWN GPU")
-
-    def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-        """Read the original file of a rank as Python objects.
-
-        Raises:
-            RankError: The rank does not exist.
-            ParameterError: The rank has several files.
-            TraceNotFoundError: The file no longer exists.
-        """
-        self._checked(rank)
-        return read_trace(source_of(self._job.store, self._job.run, rank).path)
-
-    def write_raw_trace(self, output_file: str, trace_contents: dict[str, Any]) -> None:
-        """Write a trace file, compressed with gzip if the name ends in ``.gz``."""
-        write_trace(trace_contents, output_file)
 
     def decode_symbol_ids(self, use_shorten_name: bool = True) -> None:
         """Add ``s_name`` and ``s_cat`` to the frames of all ranks.
@@ -299,15 +205,12 @@ class Trace(Closing):
             self._job.close()
 
     def _add_arguments(self, rank: int, frame: pd.DataFrame) -> None:
-        config = self.parser_config
-        specs = None if config.parse_all_args else wanted_arguments(config, frame)
-        if specs == []:
-            return
-        names = None if specs is None else [spec.raw_name for spec in specs]
-        found = self._job.store.run(
-            "event_arguments_v1", runs=[self._job.run], ranks=[rank], arguments=names
-        )
-        add_arguments(frame, found.arrow(), specs)
+        if specs := [spec for spec in self.parser_config.args if spec.name not in frame]:
+            names = [spec.raw_name for spec in specs]
+            found = self._job.store.run(
+                "event_arguments_v1", runs=[self._job.run], ranks=[rank], arguments=names
+            )
+            add_arguments(frame, found.arrow(), specs)
 
     def _keep(self, ranks: list[int]) -> None:
         self._about = {rank: self._about[rank] for rank in ranks}

@@ -66,8 +66,8 @@ def annotated_kernels(
 
     The frame has the events and the annotation of each event.
     """
-    known = symbols.get_sym_index_series()
     frame = events.reset_index(drop=True)
-    frame["user_annotation"] = table["annotation"].map(known).fillna(-1).astype("int64")
+    ids = table["annotation"].map(symbols.sym_index)
+    frame["user_annotation"] = ids.fillna(-1).astype("int64")
     frame["annotation_path"] = table["annotation_path"]
     return frame

@@ -8,7 +8,7 @@ import logging
 import pandas as pd
 
 from hta_sql.hta.common.trace import Trace
-from hta_sql.hta.methods.call_walk import CALL_GRAPH_DEFAULTS
+from hta_sql.hta.common.trace_call_graph import CALL_GRAPH_DEFAULTS
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import show
 
@@ -54,7 +54,7 @@ def _frame(trace: Trace, rank: int, table: pd.DataFrame) -> pd.DataFrame:
     """Convert a table with a row per counter to a frame with a row per range."""
     ranges = table.drop_duplicates("event_id").set_index("event_id")
     frame = trace.events(rank, ranges.index)
-    trace.symbol_table.decode_df(frame, create_new_columns=False)
+    trace.symbol_table.decode_df(frame)
     for column, default in CALL_GRAPH_DEFAULTS.items():
         frame[column] = default
     named = table[table["counter"].notna()]

@@ -78,14 +78,6 @@ class Job(Closing):
         self._scope["runs"] = [self.run]
         self._warn_of_captures()
 
-    @classmethod
-    def over(cls, store: TraceStore, run: str) -> Job:
-        """Return a job with all steps of a run of an open store, without owning the store."""
-        job = cls.__new__(cls)
-        scope = {"include_last_profiler_step": True, "runs": [run]}
-        vars(job).update(store=store, run=run, _ranks=store.ranks(run), _scope=scope)
-        return job
-
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for copies and pickles, without the frames of ``t``."""
         return {name: value for name, value in vars(self).items() if name != "t"}
