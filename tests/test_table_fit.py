@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 from hta_sql.library.objects import load_library
 from hta_sql.results.cells import NULL
 from hta_sql.results.display import TableRows, print_table, text_columns
-from hta_sql.results.fitting import TextColumn, fit
 
 ROWS_REMEDY = "--limit 0: all rows"
 COLUMNS_REMEDY = "--format csv: all columns"
@@ -41,46 +41,51 @@ def printed(columns: Mapping[str, Sequence[Any]], width: int, max_rows: int = 40
     return file.getvalue().splitlines()
 
 
-def numbers(*names: str, cell: str = "12.345 ms") -> list[TextColumn]:
-    """Return a column of one number for each name."""
-    return [TextColumn(name, [cell], is_number=True) for name in names]
+def names_of(lines: list[str]) -> list[str]:
+    """Return the column names of a printed table, which may be wrapped."""
+    rule = next(at for at, line in enumerate(lines) if line.startswith("─"))
+    spans = [found.span() for found in re.finditer("─+", lines[rule])]
+    return ["".join(line[slice(*span)].strip() for line in lines[:rule]) for span in spans]
 
 
-def fitted(columns: list[TextColumn], width: int) -> tuple[list[str], int]:
-    """Return the names of the columns that fit in order of importance, and the heading's lines."""
-    shown, widths = fit(columns, width, by_position=True)
-    headers = [column.header(room) for column, room in zip(shown, widths, strict=True)]
-    return [column.name for column in shown], max(map(len, headers))
+def test_a_table_that_fits_keeps_its_columns_and_cells() -> None:
+    """Without a need, no column is dropped or reordered, no text cut, and no name wrapped."""
+    columns: dict[str, list[Any]] = {
+        "total_ns": [1, 2],
+        "message": ["words " * 10, "-"],
+        "run": ["job", "job"],
+    }
+    lines = printed(columns, 90)
+    assert lines[0].split() == ["total_ns", "message", "run"]
+    assert lines[2].split() == ["1", "ns", *["words"] * 10, "job"]
+    assert len(lines) == 4
 
 
-def test_a_heading_is_not_wrapped_to_save_columns_that_a_long_text_can_give() -> None:
-    """A long text is shortened before any column name is wrapped."""
-    name = TextColumn("name", ["k" * 90], is_number=False)
-    columns = [name, *numbers("compute_ns", "exposed_transfer_ns")]
-    assert fitted(columns, 70) == (["name", "compute_ns", "exposed_transfer_ns"], 1)
+def test_names_wrap_and_long_texts_are_cut_before_a_column_is_dropped() -> None:
+    """Numbers and short texts are never cut; the first columns get what is left of the line."""
+    columns: dict[str, list[Any]] = {
+        "name": ["k" * 90],
+        "exposed_transfer_ns": [12_345_000],
+        "started": ["2026-01-02 03:04:05.678901"],
+    }
+    narrow, wide = printed(columns, 62), printed(columns, 100)
+    assert names_of(narrow) == names_of(wide) == list(columns)
+    assert [line.startswith("─") for line in narrow].index(True) == 2
+    assert [line.startswith("─") for line in wide].index(True) == 1
+    for lines in (narrow, wide):
+        assert "…" in lines[-1]
+        assert lines[-1].endswith("12.345 ms  2026-01-02 03:04:05.678901")
 
 
-def test_the_last_columns_are_dropped_before_a_heading_is_wrapped() -> None:
-    """Seven columns with one-line names fit, so the eighth is dropped instead of wrapping."""
-    columns = numbers(*(f"part_{at}_of_step_ns" for at in range(8)))
-    names, height = fitted(columns, 8 * 17)
-    assert (len(names), height) == (7, 1)
-
-
-def test_headings_wrap_into_two_lines_if_few_columns_remain() -> None:
-    """Names are wrapped once, and only as many as necessary."""
-    columns = numbers("rank", "exposed_communication_of_step_ns", "mean_iteration_interval_ns")
-    shown, widths = fit(columns, 60, by_position=True)
-    assert [c.name for c in shown] == [c.name for c in columns]
-    headers = [column.header(width) for column, width in zip(shown, widths, strict=True)]
-    assert [len(lines) for lines in headers] == [1, 1, 2]
-
-
-def test_the_run_takes_no_column_from_the_answer() -> None:
-    """Six columns besides the run are shown, if need be with wrapped names."""
-    six = numbers(*(f"part_{at}_of_step_ns" for at in range(6)), cell="1 ns")
-    run = TextColumn("run", ["before"], is_number=False)
-    assert fitted([run, *six], 100) == ([c.name for c in (run, *six)], 2)
+def test_the_last_columns_are_dropped_first() -> None:
+    """Columns that do not fit are dropped from the end and named below the table."""
+    columns = {f"part_{at}_of_step_ns": [12_345_000] for at in range(8)}
+    lines = printed(columns, 50)
+    shown = names_of(lines)
+    assert 2 < len(shown) < 8
+    assert shown == list(columns)[: len(shown)]
+    text = " ".join(map(str.strip, lines))
+    assert f"(columns not shown: {', '.join(list(columns)[len(shown) :])};" in text
 
 
 @pytest.mark.parametrize("width", [80, 120, 160])
@@ -188,5 +193,5 @@ def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
         table["run"] = ["job", "job"]
         file = io.StringIO()
         print_table(TableRows(pa.table(table), analysis), file=file, width=80)
-        heading = file.getvalue().split("─")[0].split()
+        heading = names_of(file.getvalue().splitlines())
         assert columns <= {*heading, *(["message"] if "notes" in heading else [])}, name

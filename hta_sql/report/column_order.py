@@ -12,21 +12,30 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.report.row_selection import order_of
 from hta_sql.results.cells import column_unit
 from hta_sql.results.display import is_number
-from hta_sql.results.fitting import SENTENCES, TextColumn, telling_first
+from hta_sql.results.fitting import SENTENCES, is_sentence
 
 _NAMES = 2
 """Number of name columns before the first time column."""
 _MORE = 0.2
 """Minimum share of rows that another name column must distinguish additionally."""
 _BESIDE_REASONS = 4
+
+ANSWERS = frozenset({"message", "next_analysis", "reason"})
+"""Columns that explain the numbers."""
+
+CODES = frozenset({"message_code", "reason_code", "about_code"})
+"""Columns of codes for programs; the corresponding messages are in other columns."""
+
+_BESIDE_SENTENCES = 4
+"""Number of other columns that take precedence over sentences that are not answers."""
+
 _ID = re.compile(r"(?:^|_)(?:id|pid|tid)$")
 _POINT = re.compile(r"(?:^|_)(?:start_ns|end_ns|ts)$")
 
 
 def places(table: pa.Table, analysis: SqlObject | None) -> dict[str, int]:
-    """Return the position of each column on a narrow page: by importance, as on a terminal."""
-    columns = [TextColumn(field.name, [], is_number(field.type)) for field in table.schema]
-    names = [column.name for column in telling_first(columns)]
+    """Return the position of each column on a narrow page, by importance."""
+    names = _telling_first(table.schema)
     same = {n for n in names if table.num_rows > 1 and len(table.column(n).unique()) == 1}
     names.sort(key=lambda name: (name in same, bool(_ID.search(name)), bool(_POINT.search(name))))
     # The reason why a number is missing matters less than the numbers.
@@ -41,6 +50,27 @@ def places(table: pa.Table, analysis: SqlObject | None) -> dict[str, int]:
         first = _telling_apart(table, names, SENTENCES | same | whole, analysis)
         first += _about(names, first, table, analysis)
     return {name: place for place, name in enumerate(dict.fromkeys([*first, *names]))}
+
+
+def _telling_first(schema: pa.Schema) -> list[str]:
+    """Sort names: the first column and answers, a few others, sentences, then the rest.
+
+    A full name comes last if its short name is present. Message codes always come last, because
+    their message says more.
+    """
+    first, *names = schema.names
+    codes = [name for name in names if name in CODES]
+    whole = ["name"] if "short_name" in schema.names and "name" in names else []
+    rest = [name for name in names if name not in {*codes, *whole}]
+    answers = [name for name in rest if name in ANSWERS]
+    sentences = [name for name in rest if name not in ANSWERS and _is_sentence(schema, name)]
+    others = [name for name in rest if name not in {*answers, *sentences}]
+    few, more = others[:_BESIDE_SENTENCES], others[_BESIDE_SENTENCES:]
+    return [first, *answers, *few, *sentences, *more, *whole, *codes]
+
+
+def _is_sentence(schema: pa.Schema, name: str) -> bool:
+    return is_sentence(name) and not is_number(schema.field(name).type)
 
 
 def _telling_apart(

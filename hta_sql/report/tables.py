@@ -9,12 +9,12 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from hta_sql.library.objects import SqlObject
-from hta_sql.report.column_order import places
+from hta_sql.report.column_order import ANSWERS, CODES, places
 from hta_sql.report.headings import column_texts, headings
 from hta_sql.report.rendering import render
 from hta_sql.report.row_selection import kept_text, largest, order_of
 from hta_sql.results.display import Rows, is_number
-from hta_sql.results.fitting import ANSWERS, CODES, SENTENCES
+from hta_sql.results.fitting import SENTENCES
 from hta_sql.results.lower_bounds import BOUNDED, mark_lower_bounds
 from hta_sql.text import cut_middle, printable
 

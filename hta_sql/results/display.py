@@ -6,23 +6,14 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hta_sql.results.cells import cell_text, units_of_rows
-from hta_sql.results.fitting import (
-    GAP,
-    NARROW_SENTENCE,
-    TextColumn,
-    answering,
-    fit,
-    footnotes,
-    part_constant,
-)
-from hta_sql.results.footer import Omitted, footer
+from hta_sql.results.fitting import GAP, TextColumn, lay_out
+from hta_sql.results.footer import NARROWEST, footer
 from hta_sql.results.lower_bounds import mark_lower_bounds
-from hta_sql.text import PLAIN_WIDTH, TABLE_ROWS, text_width
+from hta_sql.text import PLAIN_WIDTH, TABLE_ROWS, cut_column, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,22 +91,15 @@ def print_table(
     file = file or sys.stdout
     room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     columns = text_columns(result, max_rows)
-    chosen = answering(columns, _shown(result.analysis, columns), room)
-    varying, same = part_constant(chosen, room)
-    in_table, notes = footnotes(varying, room)
-    fitting, widths = fit(in_table, room, by_position=chosen is not columns)
-    for line in _lines(fitting, widths):
+    layout = lay_out(columns, _shown(result.analysis, columns), room)
+    lines = [*_lines(layout.columns), *_wrapped_notes(layout.notes, room)]
+    if len(result):
+        counts = (len(columns[0].cells), len(result))
+        lines += footer(layout, counts, room, rows_remedy, columns_remedy)
+    else:
+        lines.append(_reason_for_none(result))
+    for line in lines:
         file.write(line.rstrip() + "\n")
-    for line in _wrapped_notes(notes, room):
-        file.write(line + "\n")
-    if not len(result):
-        file.write(_reason_for_none(result) + "\n")
-        return
-    noted = [column for column in varying if column not in in_table]
-    hidden = _hidden(columns, chosen, [*fitting, *same, *noted])
-    omitted = Omitted(same, hidden, len(columns[0].cells), len(result))
-    for line in footer(omitted, room, rows_remedy, columns_remedy):
-        file.write(line + "\n")
 
 
 def _shown(analysis: SqlObject | None, columns: list[TextColumn]) -> list[str]:
@@ -129,7 +113,7 @@ def _wrapped_notes(notes: list[str], width: int) -> Iterator[str]:
         yield ""
     for number, text in enumerate(notes, 1):
         mark = f"[{number}] "
-        lines = wrap(text, max(width - len(mark), NARROW_SENTENCE)) or [""]
+        lines = wrap(text, max(width - len(mark), NARROWEST)) or [""]
         yield mark + lines[0]
         yield from (" " * len(mark) + line for line in lines[1:])
 
@@ -156,34 +140,22 @@ def head_of(table: pa.Table, max_rows: int) -> list[tuple[str, bool, list[Any]]]
     ]
 
 
-def _lines(columns: list[TextColumn], widths: list[int]) -> Iterator[str]:
-    """Yield the header lines, a rule, and the lines of each row."""
-    headers = [column.header(width) for column, width in zip(columns, widths, strict=True)]
+def _lines(columns: list[tuple[TextColumn, int]]) -> Iterator[str]:
+    """Yield the header lines, a rule, and a line for each row."""
+    headers = [column.header(width) for column, width in columns]
     height = max(map(len, headers), default=0)
     # Shorter names are padded at the top, so that all of them end directly above the rule.
     padded = [[""] * (height - len(lines)) + lines for lines in headers]
-    for names in zip(*padded, strict=True):
-        yield GAP.join(map(_aligned, names, columns, widths))
-    if columns:
-        yield GAP.join("─" * width for width in widths)
-    cells = [column.lines(width) for column, width in zip(columns, widths, strict=True)]
-    for row in zip(*cells, strict=True):
-        for texts in zip_longest(*row, fillvalue=""):
-            yield GAP.join(map(_aligned, texts, columns, widths))
+    rule = ["─" * width for _, width in columns]
+    cells = [cut_column(column.cells, width) for column, width in columns]
+    for texts in (*zip(*padded, strict=True), rule, *zip(*cells, strict=True)):
+        yield GAP.join(map(_aligned, texts, columns))
 
 
-def _aligned(text: str, column: TextColumn, width: int) -> str:
+def _aligned(text: str, place: tuple[TextColumn, int]) -> str:
+    column, width = place
     blank = " " * (width - text_width(text))
     return blank + text if column.is_number else text + blank
-
-
-def _hidden(
-    columns: list[TextColumn], chosen: list[TextColumn], printed: list[TextColumn]
-) -> list[str]:
-    """Return the names of columns that are not printed, those that were chosen first."""
-    written = {column.name for column in printed}
-    names = dict.fromkeys(column.name for column in (*chosen, *columns))
-    return [name for name in names if name not in written]
 
 
 def _reason_for_none(result: Shown) -> str:
