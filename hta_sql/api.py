@@ -10,7 +10,6 @@ from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 
 if TYPE_CHECKING:
     from hta_sql.store.disk.reports import IngestReport
-    from hta_sql.store.maintenance.repair import Repaired
     from hta_sql.store.query.trace_store import TraceStore
 
 # The modules behind these functions are imported on call, to start faster.
@@ -105,27 +104,3 @@ def open_store(store: str | os.PathLike[str], **options: object) -> TraceStore:
     from hta_sql.store.query.trace_store import TraceStore  # noqa: PLC0415
 
     return TraceStore(store, **options)  # type: ignore[arg-type]
-
-
-def repair_store(
-    store: str | os.PathLike[str], *, deep: bool = False, lock_timeout: float = LOCK_TIMEOUT_S
-) -> Repaired:
-    """Repair a store: rebuild what can be rebuilt, quarantine the rest.
-
-    Args:
-        store: Folder of the store, or its fsspec URL.
-        deep: Also check every link between events.
-        lock_timeout: Time to wait for another process that is writing the store [s].
-
-    Returns:
-        The faults, the ranks whose traces were ingested again, and the ranks still quarantined.
-
-    Raises:
-        StoreNotFoundError: The path has no store.
-        StoreDamagedError: The manifest is damaged, and the catalog has no copy of it.
-        StoreError: Another process holds the store for longer than ``lock_timeout``.
-    """
-    from hta_sql.ingestion.reread import read_again  # noqa: PLC0415
-    from hta_sql.store.maintenance.repair import repair  # noqa: PLC0415
-
-    return repair(store, read_again, deep=deep, lock_timeout=lock_timeout)

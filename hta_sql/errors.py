@@ -75,7 +75,7 @@ class StoreError(HtaSqlError):
 
 
 class StoreDamagedError(StoreError):
-    """A file of the store was modified or damaged; ``hta-sql repair`` repairs what it can."""
+    """A file of the store was modified or damaged; the message names it, its run and the remedy."""
 
 
 class StoreNotFoundError(StoreError):

@@ -30,33 +30,34 @@ if TYPE_CHECKING:
 def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> None:
     """Read all files of a STORE and compare them with its manifest. Nothing is changed.
 
-    Checks the checksums of Parquet files and of the manifest, footers, row counts, the run and rank
-    inside each file, unpublished shards, and the content of the catalog. The exit code is 1 if
-    anything is wrong; hta-sql repair then repairs what it can.
+    Checks the sizes and checksums of Parquet files, the checksum of the manifest, unpublished
+    shards, and the content of the catalog. If anything is wrong, the commands that restore the store
+    are printed, and the exit code is 1.
     """
-    from hta_sql.store.maintenance.verify import verify_store  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.store.maintenance.verify import (  # noqa: PLC0415 - lazy, to start faster
+        remedies,
+        verify_store,
+    )
 
     with logged(verbose=False):
         verified = verify_store(str(store), deep=deep)
     if format_name == "json":
         click.echo(json.dumps(verified.as_json(), indent=1))
     else:
-        show_faults(verified.faults)
+        _show_faults(verified.faults)
         _sum_up(verified)
+    for sentence in remedies(str(store), verified.faults):
+        note(f"{sentence}.")
     if verified.faults:
-        note(f"To repair the store: hta-sql repair {store}")
         ctx.exit(1)
 
 
-def show_faults(faults: Iterable[Fault]) -> None:
+def _show_faults(faults: Iterable[Fault]) -> None:
     """Print a line for each fault."""
-    from hta_sql.text import printable, rank_spans  # noqa: PLC0415
+    from hta_sql.text import printable  # noqa: PLC0415
 
     for fault in faults:
-        noun = "ranks" if len(fault.ranks) > 1 else "rank"
-        of = f" {noun} {rank_spans(fault.ranks)}" if fault.ranks else ""
-        where = f" (run {fault.run}{of})" if fault.run else ""
-        click.echo(printable(f"{fault.file}{where}: {fault.message}"))
+        click.echo(printable(str(fault)))
 
 
 def _sum_up(verified: Verified) -> None:

@@ -19,7 +19,7 @@ def verify_option(command: Command) -> Command:
         is_flag=True,
         expose_value=False,
         callback=lambda ctx, _param, value: ctx.meta.update({_VERIFIES: value}),
-        help="Verify the checksum of every file that is read. [default: files up to 1 MB]",
+        help="Verify the checksums of all files of the store. [default: files up to 1 MB]",
     )(command)
 
 

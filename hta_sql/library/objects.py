@@ -8,7 +8,7 @@ Names, types and defaults come from the DDL; the comments add descriptions and u
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from hta_sql.errors import AnalysisNotFoundError, LibraryError
 from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
 from hta_sql.library.header import header_of
-from hta_sql.library.sql_files import Columns, sql_root, stored_columns
+from hta_sql.library.sql_files import Columns, sql_root
 from hta_sql.library.suggestions import suggested
 
 _MACRO = re.compile(
@@ -227,30 +227,12 @@ class Library:
     def _reads_derived(self) -> dict[Path, bool]:
         return {}
 
-    def tables_read(self, names: Iterable[str], whole: Collection[str] = ()) -> set[str]:
-        """Return the stored and derived tables, and the answers, whose files a query may read.
-
-        Args:
-            names: Analyses, macros and tables named in the query.
-            whole: Completely materialized derived tables and answers; their sources are not read.
-        """
-        stored, derived = stored_columns().keys(), {one.base_name for one in self.derived}
-        words = set(names)
-        for about in filter(None, map(self._named.get, words - set(whole))):
-            words = words.union(*(one.words for one in self.stands_on(about, whole)))
-        return (words & {*stored, *derived}).union(names)
-
-    def stands_on(self, about: SqlObject, without: Collection[str] = ()) -> list[SqlObject]:
-        """List an object and its transitive dependencies, sorted by path.
-
-        Args:
-            about: The object.
-            without: Names whose dependencies are not followed.
-        """
+    def stands_on(self, about: SqlObject) -> list[SqlObject]:
+        """List an object and its transitive dependencies, sorted by path."""
         found = {about.path: about}
         to_read = [about]
         while to_read:
-            words = to_read.pop().words.difference(without)
+            words = to_read.pop().words
             named = [one for word in words for one in self._dependencies.get(word, ())]
             to_read += [one for one in named if one.path not in found]
             found |= {one.path: one for one in named}

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.errors import TraceError, TraceNotFoundError
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.stores import redact_store
@@ -115,12 +114,13 @@ def test_several_dumps_of_a_rank_are_captures(dumps: Path, tmp_path: Path) -> No
 
 
 def test_a_lost_file_of_a_dump_is_read_again(dumps: Path, tmp_path: Path) -> None:
-    """Repair restores a lost table file by reading the original dump again."""
+    """An ingest restores a lost table file by reading the original dump again."""
     hta_sql.ingest(dumps, tmp_path / "job.store").close()
     lost = next((tmp_path / "job.store" / "tables" / "fr_entries").rglob("*.parquet"))
     lost.unlink()
-    repaired = repair_store(tmp_path / "job.store")
-    assert len(repaired.read_again) == 1
+    with hta_sql.ingest(dumps, tmp_path / "job.store") as store:
+        assert store.ingested
+        assert len(store.ingested.results) == 1
     assert verify_store(tmp_path / "job.store").faults == []
     with hta_sql.TraceStore(tmp_path / "job.store") as store:
         assert store.sql("SELECT count(*) FROM fr_entries").rows() == [(32,)]

@@ -1,35 +1,50 @@
-"""Damage a store at random, and check that no answer is wrong and no command crashes.
+"""Damage a store at random, and check that no answer is wrong without a word about the file.
 
-Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. Each round damages a
-Parquet file, the manifest, the catalog or a shard: it flips a bit, zeroes a block, truncates or
-deletes the file, copies another file over it, or exchanges the two.
+Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. Each round damages one file
+of a store with two runs: it flips a bit, zeroes a block, truncates or deletes the file, or swaps it
+with another one. The files are the manifest, the catalog, and the Parquet files of each table,
+derived table and materialized answer.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging.handlers import BufferingHandler
 from pathlib import Path
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.store.catalog.materialize import materialize_answers
-from hta_sql.store.disk.manifest import CATALOG, MANIFEST
+from hta_sql.store.catalog.materialize import materialize, materialize_answers
+from hta_sql.store.disk.manifest import CATALOG, MANIFEST, read_manifest
 from hta_sql.store.maintenance.verify import verify_store
+from tests.jobs.spec import PlantedJob
+from tests.jobs.traces import write_job
 from tests.shared_stores import ingest_only
 
-WAYS = ("bit", "block", "truncation", "copy", "deletion", "exchange")
-TARGETS = ("parquet", "parquet", "materialized", "manifest", "catalog", "shard")
+WAYS = ("bit", "block", "truncation", "deletion", "swap")
+RUNS = ("first", "second")
 QUESTIONS = ("temporal_breakdown", "kernel_table")
+"""Analyses whose answers are materialized."""
+
+ANALYSES = (
+    *("temporal_breakdown", "operator_table", "collective_waits", "comm_comp_overlap"),
+    *("findings", "memory_peaks", "gpu_kernels_by_name"),
+)
+"""Analyses that are run after each damage."""
+
+TRACE = Path(__file__).parents[1] / "traces" / "every_table.json"
 
 Answers = dict[str, list[tuple[object, ...]]]
+Truth = dict[tuple[str, str | None], list[tuple[object, ...]]]
+"""Analysis and run (None: all) ─▶ rows."""
 
 
 def trace(rank: int, duration: float) -> dict[str, object]:
@@ -95,47 +110,56 @@ def answers(store: Path | str) -> Answers:
     return found
 
 
-def files_of(store: Path, target: str) -> list[Path]:
-    """Return the files to choose from when damaging a target such as the manifest."""
-    if target in ("manifest", "catalog"):
-        return [store / (MANIFEST if target == "manifest" else CATALOG)]
-    if target == "shard":
-        shard = next(store.glob("shards/*.json"))
-        named = [
-            f["path"] for e in json.loads(shard.read_text())["entries"] for f in e["files"].values()
-        ]
-        return [shard, shard, *sorted(store / name for name in named)]
-    values = json.loads((store / MANIFEST).read_text())
-    if target == "materialized":
-        return sorted(store / one["path"] for one in values["materialized"] if one["path"])
-    return sorted(
-        store / file["path"] for entry in values["entries"] for file in entry["files"].values()
-    )
+def make_rich_store(folder: Path) -> Path:
+    """Create a store with two different runs that have files of many tables and derived tables."""
+    store = folder / "rich.store"
+    paths, _ = write_job(folder / "planted", PlantedJob(ranks=2, steps=3))
+    ingest_only(paths, store, run=RUNS[0], jobs=1)
+    ingest_only({0: str(TRACE)}, store, run=RUNS[1], jobs=1)
+    materialize(store)
+    materialize_answers(store, QUESTIONS)
+    hta_sql.open(store).close()
+    return store
 
 
-def damage(chance: random.Random, store: Path, way: str, target: str) -> str:
-    """Damage a random file of a target; return its path and the kind of damage."""
-    files = files_of(store, target)
-    path = chance.choice(files)
+def kinds_of(store: Path) -> list[str]:
+    """Return the kinds of stored files: the manifest, the catalog, and the names of tables."""
+    named = {name.split("/")[1] for name in read_manifest(store).named_files()}
+    return [MANIFEST, CATALOG, *sorted(named)]
+
+
+def files_of(store: Path, kind: str) -> list[Path]:
+    """Return the files of a kind."""
+    if kind in (MANIFEST, CATALOG):
+        return [store / kind]
+    names = sorted(read_manifest(store).named_files())
+    return [store / name for name in names if name.split("/")[1] == kind]
+
+
+def damage(chance: random.Random, store: Path, way: str, kind: str) -> list[Path]:
+    """Damage a random file of a kind; return the changed files."""
+    path = chance.choice(files_of(store, kind))
     content = bytearray(path.read_bytes())
     at = chance.randrange(len(content))
-    other = chance.choice(files)
+    if way == "swap":
+        names = sorted(read_manifest(store).named_files())
+        other = store / chance.choice([*names, MANIFEST, CATALOG])
+        exchanged = other.read_bytes()
+        replaced(other, bytes(content))
+        replaced(path, exchanged)
+        return [path, other]
+    if way == "deletion":
+        path.unlink()
+        return [path]
     if way == "bit":
         content[at] ^= 1 << chance.randrange(8)
     elif way == "block":
         size = chance.choice((64, 512, 4096))
         content[at : at + size] = bytes(len(content[at : at + size]))
-    elif way == "truncation":
-        content = content[:at]
-    elif way in {"copy", "exchange"}:
-        exchanged, content = bytes(content), bytearray(other.read_bytes())
-        if way == "exchange" and other != path:
-            replaced(other, exchanged)
-    if way == "deletion":
-        path.unlink()
     else:
-        replaced(path, bytes(content))
-    return f"{way} of {path.relative_to(store)} at {at:,}"
+        content = content[:at]
+    replaced(path, bytes(content))
+    return [path]
 
 
 def replaced(path: Path, content: bytes) -> None:
@@ -144,59 +168,80 @@ def replaced(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def every_row(store: Path) -> Answers:
-    """Return the rows of all tables and materialized analyses, by table and run."""
-    found: Answers = {}
+@contextmanager
+def warnings() -> Iterator[list[str]]:
+    """Collect the messages that are logged as warnings."""
+    handler = BufferingHandler(1 << 20)
+    handler.setLevel(logging.WARNING)
+    logger = logging.getLogger("hta_sql")
+    logger.addHandler(handler)
+    found: list[str] = []
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
+        found += [record.getMessage() for record in handler.buffer]
+
+
+def truth_of(store: Path) -> Truth:
+    """Return the answers of an intact store."""
     with hta_sql.open(store, threads=1) as opened:
-        names = [table.name for table in opened.library.tables]
-        for name in (*names, *QUESTIONS, "matched_collectives"):
-            is_analysis = name in QUESTIONS
-            result = opened.run(name) if is_analysis else opened.table(name)
-            at = result.columns.index("run") if "run" in result.columns else None
-            for row in sorted(result.rows(), key=repr):
-                found.setdefault(f"{name} {'' if at is None else row[at]}", []).append(row)
-    return found
+        return {
+            (name, run): opened.run(name, runs=[run] if run else None).rows()
+            for name in ANALYSES
+            for run in (None, *RUNS)
+        }
 
 
-def is_right_or_named(store: Path, whole: Answers, path: Path, messages: Callable[[], str]) -> bool:
-    """Return whether every answer is correct or a message names the damaged file.
+def outcome_of(store: Path, truth: Truth, files: list[Path]) -> str:
+    """Query a damaged store; return whether answers are equal, left out or refused.
 
     Args:
-        store: A damaged store.
-        whole: Its answers before the damage, from :func:`every_row`.
-        path: The damaged file.
-        messages: Returns the warnings logged so far.
+        store: The store, in which only these files differ from what was written.
+        truth: Answers of the intact store.
+        files: The damaged files.
 
     Raises:
-        AssertionError: An answer is wrong.
+        AssertionError: An answer is wrong, no message names a damaged file, or a run whose files
+            are intact cannot be queried.
     """
+    names = {path.name for path in files}
+    whole = [run for run in RUNS if not any(f"run={run}" in path.parts for path in files)]
+    seen, said = [], list[str]()
+    with warnings() as warned:
+        try:
+            opened = hta_sql.open(store, threads=1)
+        except HtaSqlError as refusal:
+            said.append(str(refusal))
+            assert MANIFEST in names or not whole, said
+            seen.append("refused")
+        else:
+            with opened:
+                seen += [_compared(opened, name, None, truth, said) for name in ANALYSES]
+                for name in ANALYSES if set(seen) != {"equal"} else ():
+                    found = [_compared(opened, name, run, truth, said) for run in whole]
+                    assert set(found) <= {"equal"}, f"{name} of {whole}: {said}"
+    worst = max(seen, key=["equal", "left out", "refused"].index)
+    if worst != "equal":
+        assert any(name in message for name in names for message in (*said, *warned)), said
+    return worst
+
+
+def _compared(
+    opened: hta_sql.TraceStore, name: str, run: str | None, truth: Truth, said: list[str]
+) -> str:
+    """Run an analysis, and compare its rows with the truth."""
     try:
-        found = every_row(store)
+        rows = opened.run(name, runs=[run] if run else None).rows()
     except HtaSqlError as error:
-        return path.name in f"{error} {messages()}"
-    assert found.keys() <= whole.keys()
-    assert all(rows == whole[of] for of, rows in found.items()), "an answer is wrong"
-    return found == whole or path.name in messages()
-
-
-def survives(store: Path, whole: Answers, *, has_sources: bool, quick: bool = False) -> str:
-    """Verify, repair and query a damaged store; return the outcome.
-
-    Raises:
-        AssertionError: An answer is wrong, or the repair fails.
-    """
-    faults = verify_store(store).faults
-    if not faults:
-        assert answers(store) == whole, "an answer is wrong and nothing was found"
-        return "no harm"
-    with suppress(HtaSqlError):  # a message, and no traceback
-        _ = quick or answers(store)
-    done = repair_store(store)
-    lost = {run for run, _ in done.aside}
-    assert not (has_sources and lost), done.aside
-    assert quick or not verify_store(store).faults, "it was not mended"
-    assert answers(store) == {run: rows for run, rows in whole.items() if run not in lost}
-    return "set aside" if lost else "mended"
+        said.append(str(error))
+        return "refused"
+    if rows == truth[name, run]:
+        return "equal"
+    left = [of for of in RUNS if of in opened.runs()]
+    assert len(left) < len(RUNS), f"{name} of {run} is wrong"
+    assert rows == [row for of in left for row in truth[name, of]], f"{name} of {left} is wrong"
+    return "left out"
 
 
 def restore(store: Path, backup: Path) -> None:
@@ -211,32 +256,25 @@ def _linked(source: str, target: str) -> None:
 
 
 def rounds(folder: Path, count: int, seed: int) -> Counter[str]:
-    """Damage and repair a store repeatedly; return the number of each outcome by damaged target."""
-    store, backup = make_store(folder), folder / "backup"
-    whole = answers(store)
+    """Damage and query a store repeatedly; return the number of each outcome by kind of damage."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store, backup = make_rich_store(folder), folder / "backup"
+    truth = truth_of(store)
     assert not verify_store(store, deep=True).faults
     shutil.copytree(store, backup)
+    kinds = kinds_of(store)
     told: Counter[str] = Counter()
     for number in range(count):
-        chance = random.Random(seed + number)
+        chance = random.Random(seed * 1_000_003 + number)
         restore(store, backup)
-        way, target = chance.choice(WAYS), chance.choice(TARGETS)
-        has_sources = chance.random() < 0.5
-        hidden = folder / "hidden"
-        if not has_sources:
-            hidden.mkdir(exist_ok=True)
-            for run in ("first", "second"):
-                (folder / run).rename(hidden / run)
-        what = "no damage"
+        way, kind = chance.choice(WAYS), kinds[(number + seed) % len(kinds)]
+        files: list[Path] = []
         try:
-            what = damage(chance, store, way, target)
-            told[f"{target}: {survives(store, whole, has_sources=has_sources)}"] += 1
+            files = damage(chance, store, way, kind)
+            told[f"{way}: {outcome_of(store, truth, files)}"] += 1
         except Exception as error:
-            raise AssertionError(f"seed {seed + number}: {what}") from error
-        finally:
-            if not has_sources:
-                for run in ("first", "second"):
-                    (hidden / run).rename(folder / run)
+            names = ", ".join(path.relative_to(store).as_posix() for path in files)
+            raise AssertionError(f"seed {seed}, round {number}: {way} of {names}") from error
     return told
 
 

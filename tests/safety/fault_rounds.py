@@ -21,12 +21,11 @@ from typing import NoReturn
 import click
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
 from hta_sql.store.catalog.build import build_catalog
 from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.catalog.run_tags import tag_runs
-from hta_sql.store.disk.file_checks import faults_of, of_entries, of_materialized
+from hta_sql.store.disk.file_checks import faults_of, files_of
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.store.maintenance.edits import remove_runs, rename_run
@@ -51,7 +50,7 @@ WHOLE_LOOK = 8
 
 
 DAMAGED = "first"
-"""Name of the run that is damaged before a repair."""
+"""Name of the run that is damaged before it is restored."""
 
 
 def _ingest(store: Path) -> None:
@@ -60,6 +59,10 @@ def _ingest(store: Path) -> None:
 
 def _ingest_again(store: Path) -> None:
     hta_sql.ingest(store.parent / "second", store, run="first", jobs=1).close()
+
+
+def _restore(store: Path) -> None:
+    hta_sql.ingest(store.parent / DAMAGED, store, run=DAMAGED, jobs=1, force=True).close()
 
 
 def _shard(store: Path) -> None:
@@ -99,11 +102,11 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "tag": lambda store: tag_runs(store, "first", {"commit": "abc"}),
     "rename": _rename,
     "remove": _remove,
-    "repair": repair_store,
+    "restore": _restore,
 }
 
 
-PREPARED = {"repair": _cut_off}
+PREPARED = {"restore": _cut_off}
 """Writer ─▶ function that prepares the store for this writer."""
 
 
@@ -144,11 +147,8 @@ def truth_of(made: Made, writer: str) -> Truth:
 def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
     """Return whether the answers show a valid partial result of a writer.
 
-    A failed ingest has published the ranks that it could read. An interrupted repair has
-    quarantined the damaged run without reading it again.
+    A failed ingest has published the ranks that it could read.
     """
-    if writer == "repair":
-        return seen == {run: rows for run, rows in truth.after.items() if run != DAMAGED}
 
     def rows(found: Answers) -> set[tuple[object, ...]]:
         return {row for run in found.values() for row in run}
@@ -181,8 +181,7 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
     if at % WHOLE_LOOK:
         # Building and comparing a second catalog takes as long as everything else.
         manifest, folder = read_manifest(made.store), store_folder(made.store)
-        files = [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
-        assert faults_of(folder, files) == [], what
+        assert faults_of(folder, files_of(manifest)) == [], what
     else:
         assert verify_store(made.store).faults == [], what
     return "after" if seen == truth.after else "before"

@@ -24,7 +24,6 @@ import fsspec
 import pytest
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
 from hta_sql.store.catalog import build
 from hta_sql.store.catalog.build import build_catalog
@@ -59,7 +58,7 @@ class Made:
         self.cache.mkdir()
 
     def put_back(self, writer: str = "") -> None:
-        """Restore the store, and damage it if the next writer is a repair."""
+        """Restore the store, and damage it if the next writer restores a run."""
         fs, top = fsspec.url_to_fs(self.store)
         fs.invalidate_cache()
         there = fs.find(top, detail=True)
@@ -68,7 +67,7 @@ class Made:
         for name, content in self.content.items():
             if name not in there or _is_other(fs, there[name], content):
                 fs.pipe_file(name, content)
-        if writer == "repair":
+        if writer == "restore":
             (entry,) = (
                 e for e in read_manifest(self.store).entries if (e.run, e.rank) == (DAMAGED, 0)
             )
@@ -146,7 +145,9 @@ WRITERS: dict[str, Callable[[Made], object]] = {
     "tag": lambda made: tag_runs(made.store, "first", {"commit": "abc"}),
     "rename": lambda made: _gone(lambda: rename_run(made.store, "second", "renamed")),
     "remove": lambda made: _gone(lambda: remove_runs(made.store, "second")),
-    "repair": lambda made: repair_store(made.store),
+    "restore": lambda made: hta_sql.ingest(
+        made.traces / DAMAGED, made.store, run=DAMAGED, jobs=1, force=True
+    ).close(),
     READER: _ask,
 }
 

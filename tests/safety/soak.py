@@ -1,4 +1,4 @@
-"""Soak test: four writers and eight readers of one store, with kills, removals, damage and repairs.
+"""Soak test: four writers and eight readers of one store, with kills, removals and damage.
 
 Run as a program: ``python -m tests.safety.soak FOLDER SECONDS SEED``. Every 30 s it prints the
 number of answers, changes, kills, files, bytes and temporary files. For readers that keep the store
@@ -19,7 +19,6 @@ from mmap import mmap
 from pathlib import Path
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.machine import remove_temporary
 from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.store.maintenance.verify import verify_store
@@ -29,7 +28,7 @@ from tests.safety.soak_truth import write_traces
 
 EVERY_S = 30
 KILL_EVERY_S = 5
-OWN = {"manifest.json", "catalog.duckdb", ".lock", "manifest.json.damaged"}
+OWN = {"manifest.json", "catalog.duckdb", ".lock"}
 MORE_MEMORY = 1.3
 """Maximum memory growth factor of a ``forever`` reader in the last two thirds of the test."""
 
@@ -132,14 +131,13 @@ def say(line: str) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Complete interrupted changes, repair the store, and delete orphaned files with an ingest."""
+    """Complete interrupted changes, restore the store, and delete orphaned files with an ingest."""
     store = folder / "job.store"
-    repair_store(store)
     for role in WRITERS:
         writer = Writer(folder, role, random.Random(0))
         if writer.journal.unfinished:
             writer.next()
-    repair_store(store)
+    Writer(folder, "edits", random.Random(0)).restore()
     hta_sql.ingest(write_traces(folder / "traces" / "last", 1), store, run="last").close()
     hta_sql.remove_runs(store, "last")
     found = verify_store(store, deep=True).faults

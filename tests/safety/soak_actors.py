@@ -13,12 +13,11 @@ from typing import Any
 import duckdb
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError, RankError
 from hta_sql.store.catalog.build import build_catalog
 from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.catalog.run_tags import tag_runs
-from hta_sql.store.disk.manifest import CATALOG, MANIFEST, read_manifest
+from hta_sql.store.disk.manifest import CATALOG, read_manifest
 from hta_sql.store.maintenance.edits import remove_runs, rename_run
 from tests.safety.soak_truth import (
     ANYTHING,
@@ -85,18 +84,18 @@ class Writer:
         return "shards", [f"shard-{self.made('shard-')}", self.chance.randrange(50)]
 
     def choose_edits(self) -> tuple[str, list[Any]]:
-        """Choose any other change, such as a rename, damage or a repair."""
+        """Choose any other change, such as a rename or damage."""
         if self.journal.state.get("damage", [None]) != [None]:
-            return "repair", []
+            return "restore", []
         if not self.journal.state.get("fixed"):
             return "add", ["fixed", 7]
         if not self.there("name-"):
             return "add", ["name-0", 8]
-        what = self.chance.choice(["keep", "keep", "tag", "rename", "catalog", "repair", "damage"])
+        what = self.chance.choice(["keep", "keep", "tag", "rename", "catalog", "damage"])
         if what == "rename":
             (run,) = self.there("name-")
             return what, [run, f"name-{1 - int(run.split('-')[1])}"]
-        damages = ["manifest", "catalog", "materialized", "parquet"]
+        damages = ["catalog", "materialized", "parquet"]
         return what, [self.chance.choice(damages)] if what == "damage" else []
 
     # Apply a change. Each change may be restarted from its beginning.
@@ -157,7 +156,7 @@ class Writer:
             becomes["fixed"] = ANYTHING
         with self.journal.change("damage", [what], becomes), suppress(HtaSqlError):
             manifest = read_manifest(self.store)
-            files = {"manifest": [MANIFEST], "catalog": [CATALOG]}
+            files = {"catalog": [CATALOG]}
             files["materialized"] = [one.path for one in manifest.materialized if one.path]
             entries = [entry for entry in manifest.entries if entry.run == "fixed"]
             files["parquet"] = [f["path"] for e in entries for f in e.files.values()]
@@ -171,13 +170,18 @@ class Writer:
                     elif path.exists():
                         partial.replace(path)
 
-    def repair(self) -> None:
-        """Repair the store."""
+    def restore(self) -> None:
+        """Ingest the run ``fixed`` again, and write the computed tables and the catalog again."""
         becomes: dict[str, Content] = {"damage": None}
         if self.journal.state.get("fixed"):
             becomes["fixed"] = 7
-        with self.journal.change("repair", [], becomes):
-            repair_store(self.store, lock_timeout=WAIT_S)
+        with self.journal.change("restore", [], becomes):
+            if "fixed" in becomes:
+                traces = write_traces(self.folder / "traces" / f"{self.role}-7", 7)
+                options: dict[str, Any] = {"run": "fixed", "jobs": 1, "lock_timeout": WAIT_S}
+                hta_sql.ingest(traces, self.store, force=True, **options).close()
+            materialize_answers(self.store, lock_timeout=WAIT_S)
+            build_catalog(self.store)
 
 
 WRITERS = ("new", "again", "shards", "edits")
@@ -253,8 +257,6 @@ class Reader:
             # A file is deleted two changes after it was replaced. Only a TraceStore reopens the
             # store.
             kind = "DuckDB alone, of files that went since its catalog was opened"
-        elif isinstance(error, hta_sql.StoreDamagedError) and "manifest" in damage:
-            kind = "manifest is damaged"
         elif (
             isinstance(error, hta_sql.StoreError) and "while it was being opened. Try again" in text
         ):
@@ -286,11 +288,9 @@ def act(folder: Path, seed: int, number: int, name: str, counts: memoryview[int]
             if isinstance(actor, Writer):
                 count()
         except hta_sql.StoreDamagedError as error:
-            # A writer gets this error if the store is damaged, and tries again after the repair.
+            # A writer gets this error if the store is damaged, and tries again once it is restored.
             damage = Truth(folder).may_be(time.monotonic() - WAIT_S).get("damage", [])
-            if isinstance(actor, Reader) or not {"manifest", "parquet"}.intersection(
-                map(str, damage)
-            ):
+            if isinstance(actor, Reader) or "parquet" not in map(str, damage):
                 note(folder / "failures", traceback.format_exc())
             note(folder / "told", f"{name} (writer): {type(error).__name__}")
         except Exception:  # noqa: BLE001 - each of them is a finding

@@ -19,7 +19,7 @@ from typing import Any
 RANKS = 2
 KERNELS = 3
 ANYTHING = "*"
-"""Content of a run whose files are damaged and not yet repaired."""
+"""Content of a run whose files are damaged and not yet restored."""
 
 Content = int | str | None
 """Content of a run; None if the run does not exist."""

@@ -15,7 +15,6 @@ import fsspec
 import pytest
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.errors import TraceError
 from hta_sql.ingestion.running.executors import executor_for
 from hta_sql.store.catalog import build
@@ -137,10 +136,10 @@ def test_a_run_is_renamed_and_removed(
 
 
 @pytest.mark.parametrize("damage", ["lost", "cut off", "changed"])
-def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
-    kind: Kind, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
+def test_verify_names_a_damaged_table_and_an_ingest_restores_it(
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
 ) -> None:
-    """``verify`` names the damaged table; ``repair`` reads the input file again to restore it."""
+    """``verify`` names the damaged table; ``ingest --force`` reads the input file again."""
     store = tmp_path / "expected.store"
     table = next((store / "tables" / kind.table).rglob("*.parquet"))
     content = table.read_bytes()
@@ -152,23 +151,8 @@ def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
         table.write_bytes(content[:middle] + (changed if damage == "changed" else b""))
     (fault,) = verify_store(store).faults
     assert kind.table in fault.file
-    repaired = repair_store(store)
-    assert (len(repaired.read_again), repaired.aside) == (1, {})
+    hta_sql.ingest(files, store, run="job", force=True).close()
     assert verify_store(store, deep=True).faults == []
-    assert rows_of(store, kind) == expected
-
-
-def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
-    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
-) -> None:
-    """A rank whose input file is missing is quarantined, and restored once the file is back."""
-    store = tmp_path / "expected.store"
-    shutil.move(files, tmp_path / "moved")
-    next((store / "tables" / kind.table).rglob("*.parquet")).unlink()
-    (reason,) = repair_store(store).aside.values()
-    assert "is missing" in reason
-    shutil.move(tmp_path / "moved", files)
-    assert len(repair_store(store).read_again) == 1
     assert rows_of(store, kind) == expected
 
 
@@ -214,7 +198,7 @@ def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 def test_files_and_stores_are_at_urls(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], memory: str, tmp_path: Path
 ) -> None:
-    """Input files at URLs are ingested, and stores at URLs are queried, verified and repaired."""
+    """Input files at URLs are ingested, and stores at URLs are queried and verified."""
     fs, top = fsspec.url_to_fs(f"{memory}/files")
     for path in files.iterdir():
         fs.pipe_file(f"{top}/{path.name}", path.read_bytes())
@@ -229,7 +213,7 @@ def test_files_and_stores_are_at_urls(
     assert verify_store(store).faults == []
     (first, *_) = [e.files[kind.table]["path"] for e in read_manifest(store).entries]
     fs.rm_file(f"{fsspec.url_to_fs(store)[1]}/{first}")
-    assert len(repair_store(store).read_again) == 1
+    hta_sql.ingest(f"{memory}/files", store, run="job", force=True).close()
     assert rows_of(store, kind) == expected
 
 

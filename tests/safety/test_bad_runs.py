@@ -191,20 +191,31 @@ def test_an_open_store_goes_on_without_what_is_lost(
         assert busy_times_of(opened) == {0: 100.0, 1: 200.0}
 
 
-@pytest.mark.parametrize("damage", ["cut off", "empty", "footer", "no permission"])
-def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
-    """A corrupt file counts as missing, whether or not the engine's error names it."""
+@pytest.mark.parametrize("size", [99, 0])
+def test_what_is_cut_off_is_lost(store: Path, size: int) -> None:
+    """A truncated file counts as missing."""
+    (path,) = store.glob("tables/gpu_ops/run=bad/*/*.parquet")
+    path.write_bytes(path.read_bytes()[:size])
+    with hta_sql.open(store) as opened:
+        assert busy_times_of(opened) == {0: 100.0}
+
+
+@pytest.mark.parametrize("damage", ["footer", "no permission"])
+def test_what_cannot_be_read_is_an_error_of_its_run_only(store: Path, damage: str) -> None:
+    """An unreadable file of the right size is named, and the other run can be queried."""
     (path,) = store.glob("tables/gpu_ops/run=bad/*/*.parquet")
     content = path.read_bytes()
-    broken = {"cut off": content[:99], "empty": b"", "footer": bytes(len(content) - 8)}
     if damage == "no permission":
         path.chmod(0)
         if os.access(path, os.R_OK):
             pytest.skip("root may read anything")
     else:
-        path.write_bytes(broken[damage] + content[-8:] * (damage == "footer"))
+        path.write_bytes(bytes(len(content) - 8) + content[-8:])
     with hta_sql.open(store) as opened:
-        assert busy_times_of(opened) == {0: 100.0}
+        for runs in (None, ["bad"]):
+            with pytest.raises(hta_sql.StoreDamagedError, match=path.name):
+                opened.run("temporal_breakdown", runs=runs)
+        assert len(opened.run("temporal_breakdown", runs=["good"]).rows()) == 1
 
 
 def test_a_question_for_what_is_lost_names_it(store: Path) -> None:

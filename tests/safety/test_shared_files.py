@@ -12,7 +12,6 @@ import duckdb
 import pytest
 
 import hta_sql
-from hta_sql.api import repair_store
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.stores import redact_store
 from hta_sql.ingestion import tables
@@ -163,15 +162,17 @@ def test_a_renamed_run(traces: Path, reread: Path, busy_times: BusyTimes) -> Non
     assert counts == [("base", 4), ("traces", 4)]
 
 
-def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyTimes) -> None:
-    """If a shared file is damaged, a repair reads all ranks in the file again, and no others."""
+def test_damage_is_that_of_all_ranks_in_the_file(
+    traces: Path, reread: Path, busy_times: BusyTimes
+) -> None:
+    """``verify`` lists all ranks in a damaged shared file; reading them again restores the run."""
     path = reread / kernel_files(reread)[0]
     content = bytearray(path.read_bytes())
     content[400] ^= 1
     path.write_bytes(content)
     (fault,) = verify_store(reread).faults
     assert (fault.kind, fault.run, fault.ranks) == ("content", "traces", (0, 2, 3))
-    assert repair_store(reread).read_again == [("traces", rank) for rank in (0, 2, 3)]
+    ingest_only(traces, reread, run="traces", force=True)
     assert busy_times(reread) == AFTER
     assert not verify_store(reread, deep=True).faults
 
@@ -181,15 +182,6 @@ def test_verify_names_the_ranks_of_a_file(store: Path) -> None:
     (store / kernel_files(store)[0]).unlink()
     with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is missing"):
         called("verify", store)
-
-
-def test_a_file_of_other_ranks_is_found(store: Path) -> None:
-    """``verify`` finds a file with wrong ranks even if its checksum matches the manifest."""
-    values = json.loads((store / MANIFEST).read_text())
-    values["entries"][0]["rank"] = 7
-    write_manifest(store, values)
-    kinds = {(fault.kind, fault.ranks) for fault in verify_store(store).faults}
-    assert ("origin", (7, 1, 2, 3)) in kinds
 
 
 def test_a_lost_file_loses_its_run_until_it_is_read_again(

@@ -1,4 +1,4 @@
-"""Concurrent writers, readers, kills and repairs cause no wrong answer and no orphaned file."""
+"""Concurrent writers, readers, kills and damage cause no wrong answer and no orphaned file."""
 
 from __future__ import annotations
 

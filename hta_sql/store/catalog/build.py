@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -20,14 +20,13 @@ from pathlib import Path
 import duckdb
 
 from hta_sql._version import __version__
-from hta_sql.errors import StoreError
+from hta_sql.errors import StoreDamagedError, StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.creation import SCOPE_TABLES
 from hta_sql.library.objects import Library, load_library
 from hta_sql.library.sql_files import stored_columns
 from hta_sql.machine import cache_folder, temporary_folder
 from hta_sql.store.catalog.columns import StoredFiles, stored_files
-from hta_sql.store.catalog.damage import unreadable_materialized, unreadable_runs
 from hta_sql.store.catalog.materialized_tables import materialized_files, materialized_views
 from hta_sql.store.catalog.rank_scope import scope_rows
 from hta_sql.store.catalog.shared_engine import scratch
@@ -40,6 +39,14 @@ from hta_sql.store.catalog.template import (
     template,
 )
 from hta_sql.store.catalog.user_analyses import store_user_analyses, with_those_of_store
+from hta_sql.store.disk.file_checks import (
+    Fault,
+    described,
+    faults_of,
+    files_of,
+    size_faults,
+    warn_of_faults,
+)
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import (
@@ -83,7 +90,12 @@ def identity_of(folder: StoreFolder, library: Library) -> Identity:
     Raises:
         StoreNotFoundError: There is no store at that path.
     """
-    return Identity(folder.root, digest_of(manifest_bytes(folder)), library_digest(library))
+    return identity_with(manifest_bytes(folder), folder, library)
+
+
+def identity_with(content: bytes, folder: StoreFolder, library: Library) -> Identity:
+    """Return the identity of an up-to-date catalog for the content of a manifest."""
+    return Identity(folder.root, digest_of(content), library_digest(library))
 
 
 def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
@@ -141,26 +153,10 @@ def build_aside(target: Path, folder: StoreFolder) -> None:
     _build(target, folder, manifest_bytes(folder), with_those_of_store(folder, load_library()))
 
 
-def copy_of_manifest(folder: StoreFolder) -> bytes | None:
-    """Read the copy of the manifest in the catalog of a store; None if no copy can be read."""
-    with temporary_folder() as temporary:
-        copied = Path(temporary, CATALOG)
-        try:
-            copied.write_bytes(folder.read(CATALOG))
-            with duckdb.connect(str(copied), read_only=True) as con:
-                return _copied_manifest(con)
-        except (OSError, duckdb.Error, zlib.error, ValueError):
-            return None
-
-
 def manifest_of(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> Manifest:
     """Return the manifest that a catalog was built from."""
-    return parse_manifest(_copied_manifest(con), folder)
-
-
-def _copied_manifest(con: duckdb.DuckDBPyConnection) -> bytes:
     ((content,),) = con.execute("SELECT content FROM stored.manifest_copy").fetchall()
-    return zlib.decompress(content)
+    return parse_manifest(zlib.decompress(content), folder)
 
 
 def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
@@ -201,28 +197,26 @@ def private_catalog(
     folder: StoreFolder,
     library: Library,
     identity: Identity,
-    lost: frozenset[str] = frozenset(),
-    broken: frozenset[str] = frozenset(),
+    faults: Sequence[Fault] = (),
 ) -> Path:
     """Return a catalog in the user's cache, for a store whose own catalog cannot be used.
 
     This is the case if the store is at a URL, if its catalog is stale and cannot be replaced, or if
-    files of runs or of derived tables were lost after the catalog was built.
+    files went missing or changed after the catalog was built (``faults``).
     """
     whose = [
         folder.root,
         *sorted({str(about.path.parent) for about in library.user_library.analyses}),
     ]
     place = cache_folder("catalogs") / digest_of("\n".join(whose).encode())[:16]
-    parts = (*astuple(identity), *sorted(lost), *sorted(broken))
+    parts = (*astuple(identity), *sorted(fault.file for fault in faults))
     target = place / f"{digest_of(repr(parts).encode())[:24]}.duckdb"
     if target.exists():
         return target
     place.mkdir(parents=True, exist_ok=True)
     with replacing(target) as partial:
-        if lost or broken or not _fetched(partial, folder, identity):
-            content = manifest_bytes(folder)
-            _build(partial, folder, content, library, lost=lost, broken=broken)
+        if faults or not _fetched(partial, folder, identity):
+            _build(partial, folder, manifest_bytes(folder), library, faults=faults)
         for outdated in place.glob("*.duckdb"):
             outdated.unlink(missing_ok=True)
     return target
@@ -248,43 +242,45 @@ def _build(
     library: Library,
     *,
     relative: bool = False,
-    lost: Iterable[str] = (),
-    broken: Collection[str] = (),
+    faults: Sequence[Fault] = (),
 ) -> None:
-    """Build a catalog of the runs that can be read and are not known to be lost.
+    """Build a catalog of the runs that have all of their files, except those with known faults.
 
-    Derived tables whose files are known to be broken are computed by each query.
+    Derived tables whose files are missing or damaged are computed by each query.
 
     Raises:
-        StoreError: There are runs, but none of them can be read.
+        StoreDamagedError: There are runs, but none of them has all of its files.
     """
-    manifest = parse_manifest(content, folder).without_materialized(broken)
-    identity = Identity(
-        "" if relative else folder.root, digest_of(content), library_digest(library)
-    )
-    lost = {run for run in manifest.runs() if not is_run_name(run)}.union(lost)
-    while True:
-        try:
-            files = stored_files(manifest.without(lost), folder)
-            everything = tuple({*lost, *files.lost})
-            _build_of(target, folder, replace(files, lost=everything), (identity, content), library)
-        except duckdb.Error as error:
-            more = unreadable_runs(error, manifest.without(lost), folder)
-            if not more and not manifest.materialized:
-                raise
-            # Materialized files can be recomputed, so only these are dropped.
-            gone = unreadable_materialized(error, manifest, folder)
-            manifest = (
-                manifest.without_materialized(gone) if gone else replace(manifest, materialized=[])
-            )
-            lost |= more
-            if lost.issuperset(manifest.runs()):
-                raise StoreError(
-                    f"No run in {folder.root!r} can be read: {error}. Ingest its traces again: "
-                    f"hta-sql ingest TRACES -o {folder.root} --force"
-                ) from error
-        else:
-            return
+    manifest = parse_manifest(content, folder)
+    identity = identity_with(content, folder, library)
+    built_of = replace(identity, location="" if relative else folder.root), content
+    known = {fault.file for fault in faults}
+    files = [file for file in files_of(manifest) if file.path not in known]
+    found = size_faults(folder, files) if folder.local else []
+    try:
+        readable = _readable(manifest, folder, [*faults, *found])
+        _build_of(target, folder, readable, built_of, library)
+    except duckdb.Error:
+        # For the columns of a table, the engine reads the footer of one of its files.
+        if len(changed := faults_of(folder, files)) == len(found):
+            raise
+        found = changed
+        readable = _readable(manifest, folder, [*faults, *found])
+        _build_of(target, folder, readable, built_of, library)
+    if found:
+        warn_of_faults(folder.root, found)
+
+
+def _readable(manifest: Manifest, folder: StoreFolder, faults: Sequence[Fault]) -> StoredFiles:
+    """Return the files of a store without runs with faults, and without invalid names of runs."""
+    invalid = [run for run in manifest.runs() if not is_run_name(run)]
+    whole = manifest.without_files({fault.file for fault in faults}).without(invalid)
+    if faults and not whole.entries:
+        raise StoreDamagedError(
+            f"No run in {folder.root!r} can be read: {described(folder.root, faults)}"
+        )
+    lost = set(manifest.runs()) - set(whole.runs())
+    return replace(stored_files(whole, folder), lost=tuple(lost))
 
 
 def _build_of(

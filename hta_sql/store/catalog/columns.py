@@ -100,8 +100,7 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
     if undescribed:
         schemas |= _looked_up(undescribed, folder)
     changed = {digest: _changed(schemas[digest]) for digest in schemas}
-    aside = manifest.aside_runs()
-    readable = [e for e in manifest.entries if not changed[e.schema] and e.run not in aside]
+    readable = [entry for entry in manifest.entries if not changed[entry.schema]]
     left_out = sorted({entry.run for entry in manifest.entries if changed[entry.schema]})
     if left_out and not readable:
         again = f"Ingest its traces again: hta-sql ingest TRACES -o {folder.root}"
@@ -111,8 +110,7 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
             f"{manifest.writer}; this is {__version__}): {first}. "
             f"{UPGRADE if is_newer_version(manifest.writer) else again}"
         )
-    lost = tuple(sorted(aside))
-    return StoredFiles(replace(manifest, entries=readable, schemas=schemas), left_out, lost)
+    return StoredFiles(replace(manifest, entries=readable, schemas=schemas), left_out)
 
 
 def _looked_up(entries: Iterable[RankEntry], folder: StoreFolder) -> dict[str, Columns]:

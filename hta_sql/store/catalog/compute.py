@@ -25,13 +25,10 @@ from hta_sql.store.catalog.watch import UNWATCHED, Watch
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, Manifest, MaterializedTable
-from hta_sql.store.disk.origins import ORIGIN, origin_of
 
 log = logging.getLogger(__name__)
 
-OPTIONS = (
-    f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{ORIGIN}: $origin}}"
-)
+OPTIONS = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1"
 
 REPLAYED = "replayed_rows"
 """Name under which the rows of a replay are registered in the engine while they are written."""
@@ -191,8 +188,7 @@ def _computed(
     """Compute the rows of a run, and write them to the store unless there are none or too many."""
     with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")
-        origin = origin_of(asked.table, asked.run, asked.key)
-        bound = {"run": asked.run, "path": str(local), "origin": origin}
+        bound = {"run": asked.run, "path": str(local)}
         ((rows,),) = con.execute(sqltext.copy_to_path(select, OPTIONS), bound).fetchall()
         size = local.stat().st_size if rows else 0
         log.info("Computed %s of run %s: %d rows.", asked.table, asked.run, rows)

@@ -39,7 +39,14 @@ from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables, m
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.catalog.watch import UNWATCHED, ComputationStoppedError, Watch
-from hta_sql.store.disk.content_check import changed_files
+from hta_sql.store.disk.checksums import Checksums
+from hta_sql.store.disk.file_checks import (
+    faults_of,
+    of_entries,
+    of_materialized,
+    size_faults,
+    warn_of_faults,
+)
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.disk.manifest import (
@@ -172,14 +179,13 @@ def _keep(
     Call only under the store's lock.
     """
     manifest = parse_manifest(manifest_bytes(folder), folder)
-    if request:
-        manifest = manifest.without_materialized(
-            folder.missing({k.path for k in manifest.materialized if k.path})
-        )
+    check = faults_of if folder.local else size_faults
+    damaged = {fault.file for fault in check(folder, of_materialized(manifest.materialized))}
+    whole = manifest.without_materialized(damaged)
     found, keeping = _computed(
-        folder, manifest, library, runs, request, without=without, failed=failed, watch=watch
+        folder, whole, library, runs, request, without=without, failed=failed, watch=watch
     )
-    if keeping is not manifest:
+    if damaged or keeping is not whole:
         publish_manifest(folder, keeping)
     return found
 
@@ -211,8 +217,13 @@ def _computed(
             break
         # Restrict the manifest to one run; otherwise queries are planned over files of all runs.
         alone = readable.without([other for other in readable.runs() if other != run])
-        if changed := changed_files(folder, alone):
-            _warn_of_damaged_run(folder, run, changed)
+        # The checksum of a table that is computed from damaged files would be valid.
+        files = of_entries(alone.entries)
+        if folder.local and (
+            faults := size_faults(folder, files) or Checksums(folder, files).faults()
+        ):
+            log.warning("Run %s is not materialized.", run)
+            warn_of_faults(folder.root, faults)
             continue
         derived = [one for one in alone.materialized if one.table in library.derived_columns()]
         alone = replace(alone, materialized=derived)
@@ -232,14 +243,6 @@ def _computed(
     return found, replace(manifest, materialized=[kept[at] for at in sorted(kept)])
 
 
-def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
-    log.warning(
-        "%s: run %s is not materialized, because its files have changed since they were written: %s. "
-        "To repair the run: hta-sql repair %s",
-        *(folder.root, run, ", ".join(changed), folder.root),
-    )
-
-
 @contextmanager
 def _opened(
     folder: StoreFolder, manifest: Manifest, library: Library, watch: Watch
@@ -255,15 +258,6 @@ def _opened(
         with open_for_computing(target, folder, manifest, library, limits) as con:
             con.execute(QUICKER_PLANS)
             yield con
-
-
-def forget(folder: StoreFolder, paths: Collection[str]) -> None:
-    """Remove corrupt materialized files from the manifest; the next query recomputes the tables.
-
-    Call only under the store's lock.
-    """
-    manifest = parse_manifest(manifest_bytes(folder), folder)
-    publish_manifest(folder, manifest.without_materialized(paths))
 
 
 def materialize_for(

@@ -1,28 +1,27 @@
-"""Checks of single Parquet files against the manifest: size, checksum, footer, rows, origin."""
+"""Checks of single Parquet files against the manifest: existence, size, checksum."""
 
 from __future__ import annotations
 
 import errno
-import io
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import StoreError
 from hta_sql.machine import cpu_count
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.manifest import FROM_PATH, MaterializedTable, RankEntry
-from hta_sql.store.disk.origins import ORIGIN, origin_of
+from hta_sql.store.disk.manifest import Manifest, MaterializedTable, RankEntry
 from hta_sql.text import rank_spans
 
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
+log = logging.getLogger(__name__)
 
 _OURS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """Errors caused by this process (out of memory or file descriptors), not by the file."""
+
+LISTED = 10
+"""Maximum number of files that a message names."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +31,23 @@ class Fault:
     file: str
     """Path relative to the store."""
     kind: str
-    """Kind of fault.
-
-    One of manifest, catalog, analyses, shard, missing, size, content, footer, rows, pages, origin
-    and links.
-    """
+    """Kind of fault: manifest, catalog, analyses, shard, missing, size, content or links."""
     message: str
     run: str | None = None
     ranks: tuple[int, ...] = ()
-    """Affected ranks; empty if all ranks of the run are affected."""
+    """The ranks that need the file; empty for a table or an answer that is computed from them."""
+
+    @property
+    def is_of_ranks(self) -> bool:
+        """Return whether ranks of a run need the file, which is not computed from others."""
+        return bool(self.ranks)
+
+    def __str__(self) -> str:
+        """Return the file, the run and ranks that need it, and the defect."""
+        noun = "ranks" if len(self.ranks) > 1 else "rank"
+        of = f" {noun} {rank_spans(self.ranks)}" if self.ranks else ""
+        where = f" (run {self.run}{of})" if self.run else ""
+        return f"{self.file}{where}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -48,52 +55,90 @@ class Expected:
     """A Parquet file as the manifest describes it."""
 
     path: str
-    rows: int
     bytes: int
     sha256: str
     run: str
     ranks: tuple[int, ...] = ()
     """The ranks that reference the file; empty for a materialized file, which covers its run."""
-    rank_rows: int = 0
-    """Number of rows of these ranks.
 
-    The file may also contain stale rows of ranks that have been ingested again into other files.
-    """
-    origin: str | None = None
-    """Origin that a materialized file must name; see store/disk/origins.py."""
+    def fault(self, kind: str, message: str) -> Fault:
+        """Return a fault of this file."""
+        return Fault(self.path, kind, message, self.run, self.ranks)
 
 
 def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
     """List the expected files of rank entries; a shared file is listed only once."""
-    found: dict[str, Expected] = {}
+    found: dict[str, tuple[int, str, str, list[int]]] = {}
     for entry in entries:
         for file in entry.files.values():
-            path, rows = file["path"], file["file_rows"]
-            made = Expected(path, rows, file["bytes"], file["sha256"], entry.run)
-            other = found.get(path, made)
-            ranks, rank_rows = (*other.ranks, entry.rank), other.rank_rows + file["rows"]
-            found[path] = replace(made, ranks=ranks, rank_rows=rank_rows)
-    return list(found.values())
+            fresh = (file["bytes"], file["sha256"], entry.run, list[int]())
+            found.setdefault(file["path"], fresh)[3].append(entry.rank)
+    return [
+        Expected(path, size, sha256, run, tuple(ranks))
+        for path, (size, sha256, run, ranks) in found.items()
+    ]
 
 
 def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
     """List the expected files of derived tables and materialized answers."""
-    return [
-        Expected(
-            one.path,
-            one.rows,
-            one.bytes,
-            one.sha256 or "",
-            one.run,
-            origin=origin_of(one.table, one.run, one.key),
-        )
-        for one in kept
-        if one.path
-    ]
+    return [Expected(one.path, one.bytes, one.sha256 or "", one.run) for one in kept if one.path]
 
 
-def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
-    """Check files in parallel; return the first fault found in each.
+def files_of(manifest: Manifest) -> list[Expected]:
+    """List the expected files of a store."""
+    return [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
+
+
+def size_faults(folder: StoreFolder, files: Collection[Expected]) -> list[Fault]:
+    """Return the files that are missing or have another size.
+
+    File names are never reused, so a file of another size was truncated or changed. For 20,000
+    local files, this takes 0.1 s. For a store at a URL, it takes one listing.
+    """
+    sizes = folder.sizes([file.path for file in files])
+    found = []
+    for file in files:
+        size = sizes.get(file.path)
+        if size is None:
+            found.append(file.fault("missing", "it is missing"))
+        elif file.bytes and size != file.bytes:
+            written = f"it has {size:,} bytes, but {file.bytes:,} were written"
+            found.append(file.fault("size", written))
+    return found
+
+
+def content_fault(
+    folder: StoreFolder, file: Expected, digest_of: Callable[[str], str] | None = None
+) -> Fault | None:
+    """Compare the checksum of a file; return its fault, or None.
+
+    Args:
+        folder: The store.
+        file: The file as the manifest describes it.
+        digest_of: Computes the SHA-256 of a file of the store; default: ``folder.digest``.
+
+    Raises:
+        StoreError: Object storage does not respond.
+        OSError: This process has no memory or file descriptors left.
+    """
+    try:
+        if (digest_of or folder.digest)(file.path) == file.sha256:
+            return None
+        return file.fault("content", "its checksum does not match the manifest")
+    except FileNotFoundError:
+        return file.fault("missing", "it is missing")
+    except OSError as error:
+        if error.errno in _OURS:
+            raise
+        if not folder.local:  # unresponsive object storage is not a fault of the file
+            raise StoreError(
+                f"{folder.path(file.path)!r} currently cannot be read: {error}"
+            ) from error
+        return file.fault("content", f"it cannot be read: {error}")
+
+
+def faults_of(folder: StoreFolder, files: Collection[Expected]) -> list[Fault]:
+    """Check sizes and checksums of files in parallel; return the first fault found in each.
 
     Args:
         folder: The store.
@@ -102,106 +147,40 @@ def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
     Raises:
         StoreError: Object storage does not respond.
     """
-    sizes = folder.sizes([file.path for file in files])
-    look = partial(_look, folder, sizes)
+    found = size_faults(folder, files)
+    wrong = {fault.file for fault in found}
+    whole = [file for file in files if file.path not in wrong]
     with ThreadPoolExecutor(cpu_count()) as pool:
-        looked = list(zip(files, pool.map(look, files), strict=True))
-    found = [found for _, found in looked if isinstance(found, Fault)]
-    strangers = _strangers([(file, run) for file, run in looked if isinstance(run, str)])
-    return [*found, *strangers]
-
-
-def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Fault | str | None:
-    """Check one file. Return its fault, or the run that is recorded inside the file."""
-    fault = partial(_fault, file)
-
-    if file.path not in sizes:
-        return fault("missing", "it is missing")
-    if file.bytes and sizes[file.path] != file.bytes:
-        return fault("size", f"it has {sizes[file.path]:,} bytes, but {file.bytes:,} were written")
-    try:
-        if folder.digest(file.path) != file.sha256:
-            return fault("content", "its checksum does not match the manifest")
-        return _inside(folder, file)
-    except FileNotFoundError:
-        return fault("missing", "it is missing")
-    except OSError as error:
-        if error.errno in _OURS:
-            raise
-        if not folder.local:  # unresponsive object storage is not a fault of the file
-            raise StoreError(
-                f"{folder.path(file.path)!r} currently cannot be read: {error}"
-            ) from error
-        return fault("content", f"it cannot be read: {error}")
-
-
-def _fault(file: Expected, kind: str, message: str) -> Fault:
-    return Fault(file.path, kind, message, file.run, file.ranks)
-
-
-def _inside(folder: StoreFolder, file: Expected) -> Fault | str | None:
-    """Compare the footer of a Parquet file (rows, origin, statistics) with the manifest."""
-    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    source = folder.local / file.path if folder.local else io.BytesIO(folder.read(file.path))
-    kind, fault = "footer", partial(_fault, file)
-    try:
-        with pq.ParquetFile(source) as parquet:
-            if parquet.metadata.num_rows != file.rows:
-                rows = parquet.metadata.num_rows
-                return fault("rows", f"it has {rows:,} rows, but {file.rows:,} were written")
-            kind = "pages"
-            named = (parquet.metadata.metadata or {}).get(ORIGIN.encode())
-            if file.origin and named and named != file.origin.encode():
-                return fault("origin", f"its metadata names {named.decode(errors='replace')}")
-            origin = {name: values_of(parquet, name) for name in FROM_PATH}
-    except (pa.ArrowException, OSError) as error:
-        return fault(kind, f"its {kind} cannot be read: {error}")
-    if file.ranks and not _may_have(origin["rank"], file):
-        return fault("origin", f"it contains rank {rank_spans(origin['rank'])}")
-    return ", ".join(sorted(map(str, origin["run"]))) if file.ranks else None
-
-
-def _may_have(found: set[int], file: Expected) -> bool:
-    """Return whether the rank statistics of a file match the ranks that reference it.
-
-    Args:
-        found: Minimum and maximum ranks of the row groups; empty if they are not recorded.
-        file: The file as the manifest describes it.
-    """
-    if not found:
-        return True
-    first, last = min(file.ranks), max(file.ranks)
-    if file.rank_rows == file.rows:
-        return (min(found), max(found)) == (first, last)
-    return min(found) <= first and last <= max(found)
-
-
-def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
-    """Return the minimum and maximum of a column in each row group, from the Parquet statistics."""
-    names = parquet.schema_arrow.names
-    if column not in names:
-        return set()
-    found: set[Any] = set()
-    for group in range(parquet.num_row_groups):
-        statistics = parquet.metadata.row_group(group).column(names.index(column)).statistics
-        if statistics and statistics.has_min_max:
-            found |= {statistics.min, statistics.max}
+        found += filter(None, pool.map(partial(content_fault, folder), whole))
     return found
 
 
-def _strangers(looked: list[tuple[Expected, str]]) -> Iterator[Fault]:
-    """Find files that contain a different run than the other files of the same rank.
+def described(root: str, faults: Collection[Fault]) -> str:
+    """Return what is wrong with files of a store, and the commands that restore it."""
+    listed = "; ".join(str(fault) for fault in list(faults)[:LISTED])
+    if len(faults) > LISTED:
+        listed += f"; ... ({len(faults):,} in total: hta-sql verify {root})"
+    return ". ".join([listed, *remedies(root, faults)])
 
-    The run in the manifest may differ from the one in the files, because runs can be renamed.
+
+def remedies(root: str, faults: Iterable[Fault]) -> list[str]:
+    """Return a sentence for each command that restores files of a store.
+
+    Args:
+        root: Location of the store.
+        faults: Faults of Parquet files.
     """
-    inside: dict[tuple[str, int], Counter[str]] = {}
-    for file, run in looked:
-        for rank in file.ranks:
-            inside.setdefault((file.run, rank), Counter())[run] += 1
-    for file, run in looked:
-        runs = inside[file.run, file.ranks[0]]
-        usual = file.run if file.run in runs else max(sorted(runs), key=runs.__getitem__)
-        if run != usual:
-            yield Fault(file.path, "origin", f"it contains run {run}", file.run, file.ranks)
+    faults = list(faults)
+    found = [
+        f"Ingest the traces of run {run} again: hta-sql ingest TRACES -o {root} --run {run} "
+        f"--force. If they are gone, remove the run: hta-sql runs remove {root} {run}"
+        for run in sorted({fault.run for fault in faults if fault.run and fault.is_of_ranks})
+    ]
+    if any(fault.run and not fault.is_of_ranks for fault in faults):
+        found.append(f"Write the computed tables again: hta-sql materialize {root}")
+    return found
+
+
+def warn_of_faults(root: str, faults: Collection[Fault]) -> None:
+    """Log the files of a store that are missing or damaged, and the remedy."""
+    log.warning("%s: files are missing or damaged: %s", root, described(root, faults))

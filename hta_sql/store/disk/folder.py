@@ -73,10 +73,6 @@ class StoreFolder(ABC):
             FileNotFoundError: The file does not exist.
         """
 
-    def missing(self, names: Collection[str]) -> set[str]:
-        """Return the files that do not exist."""
-        return set(names).difference(self.sizes(names))
-
     @abstractmethod
     def remove(self, names: list[str]) -> None:
         """Delete files; missing files are ignored."""

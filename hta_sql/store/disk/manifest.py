@@ -142,11 +142,6 @@ class Manifest:
     materialized: list[MaterializedTable] = field(default_factory=list)
     tags: dict[str, dict[str, str]] = field(default_factory=dict)
     """Run ─▶ the tags set by users: tag ─▶ value."""
-    aside: list[RankEntry] = field(default_factory=list)
-    """Quarantined ranks, whose files were found damaged.
-
-    Their runs are excluded until they are ingested again.
-    """
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
         """Add entries; an entry with the same run, rank and span is replaced.
@@ -165,43 +160,28 @@ class Manifest:
                 kept.append(entry)
         entries = sorted([*kept, *new], key=in_order)
         still = [table for table in self.materialized if table.run not in runs]
-        aside = [
-            entry
-            for entry in self.aside
-            if in_order(entry) not in replaced and _in_captures(entry) not in replaced
-        ]
-        return replace(self, entries=entries, materialized=still, aside=aside, writer=__version__)
-
-    def set_aside(self, damaged: Collection[RankEntry]) -> Manifest:
-        """Quarantine ranks: remove them from their runs, and record them in ``aside``."""
-        named = set(map(in_order, damaged))
-        entries = [entry for entry in self.entries if in_order(entry) not in named]
-        runs = {entry.run for entry in damaged}
-        kept = [one for one in self.materialized if one.run not in runs]
-        return replace(self, entries=entries, materialized=kept, aside=[*self.aside, *damaged])
-
-    def aside_runs(self) -> set[str]:
-        """Return the runs with quarantined ranks."""
-        return {entry.run for entry in self.aside}
+        return replace(self, entries=entries, materialized=still, writer=__version__)
 
     def named_files(self) -> set[str]:
         """Return all files that the manifest references, relative to the store."""
-        return file_paths((*self.entries, *self.aside)) | {
-            kept.path for kept in self.materialized if kept.path
-        }
+        return file_paths(self.entries) | {kept.path for kept in self.materialized if kept.path}
 
     def without(self, runs: Collection[str]) -> Manifest:
         """Remove runs and their materialized tables."""
         entries = [entry for entry in self.entries if entry.run not in runs]
-        aside = [entry for entry in self.aside if entry.run not in runs]
         kept = [one for one in self.materialized if one.run not in runs]
-        return replace(self, entries=entries, materialized=kept, aside=aside)
+        return replace(self, entries=entries, materialized=kept)
 
     def without_materialized(self, paths: Collection[str]) -> Manifest:
         """Remove the materialized tables stored in these files."""
         return replace(
             self, materialized=[one for one in self.materialized if one.path not in paths]
         )
+
+    def without_files(self, paths: Collection[str]) -> Manifest:
+        """Remove the runs of which ranks need these files, and the materialized tables in them."""
+        lost = {e.run for e in self.entries for f in e.files.values() if f["path"] in paths}
+        return self.without(lost).without_materialized(paths)
 
     def with_tags(self, runs: Iterable[str], tags: Mapping[str, str]) -> Manifest:
         """Add tags to runs. Other tags of the runs remain; an empty value removes a tag."""
@@ -278,7 +258,7 @@ def manifest_bytes(folder: StoreFolder) -> bytes:
         if folder.files(SHARDS):
             hint = f"It contains unpublished shards; publish them: hta-sql publish {folder.root}"
         if folder.sizes([CATALOG]):
-            hint = f"Restore it from a copy in the catalog: hta-sql repair {folder.root}"
+            hint = AGAIN
         raise StoreNotFoundError(
             f"No store at {folder.root!r}: it has no {MANIFEST}. {hint}"
         ) from error
@@ -313,10 +293,7 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
             published, schemas = values.get("published", {}), values.get("schemas", {})
             kept = [validated(MaterializedTable(**kept)) for kept in values.get("materialized", ())]
             tags = values.get("tags", {})
-            aside = [entry_from(entry) for entry in values.get("aside", ())]
-            return validated(
-                Manifest(entries, values["writer"], published, schemas, kept, tags, aside)
-            )
+            return validated(Manifest(entries, values["writer"], published, schemas, kept, tags))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise StoreDamagedError(_damaged(folder, str(error))) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -336,9 +313,7 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
 
 
 def _damaged(folder: StoreFolder, how: str) -> str:
-    return (
-        f"{folder.path(MANIFEST)!r} is damaged: {how}. Repair it with: hta-sql repair {folder.root}"
-    )
+    return f"{folder.path(MANIFEST)!r} is damaged: {how}. {AGAIN}"
 
 
 def is_newer_version(version: str) -> bool:
@@ -372,8 +347,7 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
 def manifest_content(manifest: Manifest) -> bytes:
     """Serialize a manifest."""
     schemas = {**manifest.schemas, columns_digest(): stored_columns()}
-    entries = (*manifest.entries, *manifest.aside)
-    used = sorted({entry.schema for entry in entries} & schemas.keys())
+    used = sorted({entry.schema for entry in manifest.entries} & schemas.keys())
     content = {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
@@ -383,6 +357,5 @@ def manifest_content(manifest: Manifest) -> bytes:
         "materialized": manifest.materialized,
         "tags": manifest.tags,
         "entries": manifest.entries,
-        "aside": manifest.aside,
     }
     return with_checksum(content)

@@ -132,11 +132,9 @@ def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
     for path, why in damaged.items():
         log.warning(
             "%r is not a shard that this version can publish: %s. Other shards are not "
-            "affected; run its job again, or: hta-sql repair %s. Until then, orphaned files are "
-            "not deleted.",
+            "affected; run its job again. Until then, orphaned files are not deleted.",
             folder.path(path),
             why,
-            folder.root,
         )
     if damaged:
         return {path for path in present if path.startswith(f"{TABLES}/")}

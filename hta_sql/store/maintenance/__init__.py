@@ -1,1 +1,1 @@
-"""Maintenance of a store: verification, repair, run edits and retention."""
+"""Maintenance of a store: verification, run edits and retention."""

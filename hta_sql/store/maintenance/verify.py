@@ -1,12 +1,13 @@
 """Verifies a store: compares all of its files with the manifest, read-only.
 
-Opening a store only checks file sizes; verifying it also reads the contents.
+Opening a store checks the sizes of its files, and the first query hashes the small ones. Verifying
+a store reads all contents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import build_aside, built_from, identity_of
 from hta_sql.store.catalog.columns import stored_files, viewed
 from hta_sql.store.catalog.user_analyses import OWN, user_texts
-from hta_sql.store.disk.file_checks import Fault, faults_of, of_entries, of_materialized
+from hta_sql.store.disk import file_checks
+from hta_sql.store.disk.file_checks import Fault, faults_of, files_of, of_entries
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.manifest import (
+    AGAIN,
     CATALOG,
     MANIFEST,
     Manifest,
@@ -83,15 +86,38 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
     raise StoreError(f"{folder.root!r} changed during every attempt to verify it; try again later.")
 
 
+def remedies(root: str, faults: Iterable[Fault]) -> list[str]:
+    """Return a sentence for each command that restores a store.
+
+    Args:
+        root: Location of the store.
+        faults: Faults that were found in the store.
+    """
+    faults = list(faults)
+    kinds = {fault.kind for fault in faults}
+    found = file_checks.remedies(root, [fault for fault in faults if fault.kind != "shard"])
+    if "manifest" in kinds:
+        found.append(AGAIN)
+    if "shard" in kinds:
+        found.append(
+            "Run the job of the shard again: "
+            f"hta-sql ingest TRACES -o {root} --run RUN --shard I/N --force"
+        )
+    if "catalog" in kinds:
+        found.append(f"Build the catalog again: hta-sql catalog {root}")
+    return found
+
+
 def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verified:
-    files = [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
+    files = files_of(manifest)
     shards, damaged = shards_at(folder)
     found = faults_of(folder, files)
     found += [
         Fault(path, "shard", f"it is not a shard that this version can publish: {why}")
         for path, why in sorted(damaged.items())
     ]
-    found += faults_of(folder, of_entries(e for s in shards for e in s.entries))
+    unpublished = faults_of(folder, of_entries(e for s in shards for e in s.entries))
+    found += [replace(fault, kind="shard") for fault in unpublished]
     try:
         user_texts(folder)
     except FileNotFoundError:

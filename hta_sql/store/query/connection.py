@@ -18,31 +18,26 @@ from hta_sql.closing import Closing
 from hta_sql.errors import QueryError, StoreDamagedError, StoreError
 from hta_sql.library.objects import Library
 from hta_sql.machine import temporary_folder
-from hta_sql.store.catalog.build import Identity, built_from, identity_of, private_catalog
-from hta_sql.store.catalog.damage import (
-    is_of_database,
-    unreadable_materialized,
-    unreadable_runs,
-    warn_of_changed_files,
-)
-from hta_sql.store.catalog.materialize import forget
+from hta_sql.store.catalog.build import Identity, built_from, identity_with, private_catalog
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.catalog.user_analyses import may_serve
-from hta_sql.store.disk.content_check import FileCheck, Reads
-from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.locks import store_lock
-from hta_sql.store.disk.manifest import (
-    CATALOG,
-    digest_of,
-    manifest_bytes,
-    parse_manifest,
-    read_manifest,
+from hta_sql.store.disk.checksums import Checksums
+from hta_sql.store.disk.file_checks import (
+    Fault,
+    described,
+    files_of,
+    size_faults,
+    warn_of_faults,
 )
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest
 from hta_sql.store.query.limits import UNLIMITED, Limits, in_time
 from hta_sql.store.query.on_demand import OnDemand
 from hta_sql.store.query.open_catalog import (
+    Checked,
     Opened,
     configure,
+    is_of_database,
     kept_of,
     lacks_replaced_runs,
     ranks_of,
@@ -69,7 +64,7 @@ class Connection(Closing):
         library: Tables, macros and analyses.
         safe: Lock the engine down, and check queries in a sandbox.
         limits: Limits of a query.
-        verify: Verify all files that a query reads against their checksums.
+        verify: Hash files of every size, also at a URL, before the first answer.
 
     Attributes:
         on_demand: Materializes the derived tables that queries read.
@@ -98,8 +93,8 @@ class Connection(Closing):
         self._opened: Opened | None = None
         self._lock = threading.RLock()
         self._asking: dict[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection] = {}
-        self._lost: frozenset[str] = frozenset()
-        self._broken: frozenset[str] = frozenset()
+        self._damaged: list[Fault] = []
+        self._checks_sizes = folder.local is not None
         memory_limit = str(config["memory_limit"])
         self.on_demand = OnDemand(folder, library.base, limits.seconds, memory_limit)
         self._replaced: list[duckdb.DuckDBPyConnection] = []
@@ -119,18 +114,24 @@ class Connection(Closing):
                 opened = self._opened = self._opened or self._open()
         return opened
 
-    def run(self, question: Question[Answer], reads: Reads | None = None) -> Answer:
+    def run(self, question: Question[Answer], runs: Collection[str] | None = None) -> Answer:
         """Run a query with a cursor that no other thread uses, and close the cursor afterwards.
 
-        If the query reads damaged files, they are excluded and the query is repeated.
+        Meanwhile a thread compares small files with their checksums. Damaged files of other runs,
+        and of computed tables, are left out, and the query is repeated.
+
+        Args:
+            question: Runs the query with a cursor.
+            runs: The runs that the query is restricted to; None if it may read all of them.
 
         Raises:
             StoreError: The store is closed.
+            StoreDamagedError: A file of these runs, or the catalog, is damaged.
             QueryError: The engine rejected the query, or the query failed.
         """
+        self._refuse_damaged(runs)
         opened = self.opened()
-        if reads:
-            opened.files.begin(reads)
+        opened.checksums.start()
         try:
             with opened.con.cursor() as cursor:
                 self._asking[cursor] = opened.con
@@ -148,29 +149,74 @@ class Connection(Closing):
                     f"{str(opened.catalog)!r} is damaged: {error}. The catalog contains no data; "
                     f"rebuild it: hta-sql catalog {self._folder.root}"
                 ) from error
-            if self._leaves_out(opened, error) or self._has_wrong_files(opened):
-                return self.run(question, reads)
+            if self._has_damage(opened, runs) or self._has_lost_files(opened, error):
+                return self.run(question, runs)
             raise QueryError(str(error)) from error
         except MemoryError as error:
             raise QueryError(
                 "Out of Memory: the result exceeds the memory limit of this process."
             ) from error
-        return self.run(question, reads) if self._has_wrong_files(opened) else answer
+        return self.run(question, runs) if self._has_damage(opened, runs) else answer
 
-    def _has_wrong_files(self, opened: Opened) -> bool:
-        """Reopen the store without files that differ from the manifest; return whether any do."""
-        wrong = opened.files.wrong()
-        if not wrong:
+    def _refuse_damaged(self, runs: Collection[str] | None) -> None:
+        """Raise if files of ranks of these runs (None: all) are damaged in the current store."""
+        needed = [fault for fault in self._damaged if fault.is_of_ranks]
+        faults = [fault for fault in needed if runs is None or fault.run in runs]
+        if faults and not self._is_replaced(self.opened()):
+            raise StoreDamagedError(
+                f"{self._folder.root!r} is damaged: {described(self._folder.root, faults)}. "
+                "Analyses of other runs are not affected (runs=[…])."
+            )
+
+    def _has_damage(self, opened: Opened, runs: Collection[str] | None) -> bool:
+        """Return whether a query must be repeated on the store without newly found damaged files.
+
+        Raises:
+            StoreDamagedError: The query may read one of the damaged files.
+        """
+        faults = opened.checksums.faults()
+        if not faults:
             return False
+        with self._lock:
+            if self.opened() is opened and not self._is_replaced(opened):
+                self._damaged += [fault for fault in faults if fault not in self._damaged]
+                self._refuse_damaged(runs)
+                # For the columns of a table, the engine reads a file of any run.
+                self._reopen(opened)
+        return True
+
+    def _has_lost_files(self, opened: Opened, error: duckdb.Error) -> bool:
+        """Return whether a failed query must be repeated, because the store was opened again.
+
+        Another process may have replaced the files, or runs are left out because files are missing.
+
+        Raises:
+            StoreError: The store was closed meanwhile, or no run is readable.
+        """
+        if isinstance(error, duckdb.ConnectionException):
+            with self._lock:
+                return self.opened() is not opened  # replaced by another thread
+        if ".parquet" not in str(error):
+            return self.closed  # the retry reports that the store is closed
+        with self._lock:
+            if self._is_replaced(opened):
+                return True
+            if not size_faults(self._folder, opened.checked.files):
+                return False
+            self._checks_sizes = True
+            self._reopen(opened)
+            return True
+
+    def _is_replaced(self, opened: Opened) -> bool:
+        """Open the current store if another process has replaced it; return whether it is open."""
         with self._lock:
             if self.opened() is not opened:
                 return True
-            manifest = read_manifest(self._folder)
-            lost = {e.run for e in manifest.entries for f in e.files.values() if f["path"] in wrong}
-            if not lost and not wrong & manifest.named_files():
-                return False  # the manifest was replaced since the check
-            warn_of_changed_files(self._folder.root, wrong)
-            self._leave_out(opened, lost, wrong & {k.path for k in manifest.materialized})
+            built = built_from(opened.con)
+            if not built or built.manifest == digest_of(manifest_bytes(self._folder)):
+                return False
+            self._damaged = []  # the files may have been restored
+            self._reopen(opened)
             return True
 
     def keep(self, runs: Iterable[str], requested: Collection[str] = ()) -> None:
@@ -189,8 +235,7 @@ class Connection(Closing):
         with self._lock:
             opened = self.opened()
             wanted = self.on_demand.untried(runs, {run for run, _ in opened.scope}, requested)
-            local = self._folder.local and not self._lost and not self._broken
-            if not wanted or self._safe or not local:
+            if not wanted or self._safe or not self._folder.local or opened.checked.faults:
                 return
             if self.on_demand.materialize(opened.con, wanted, requested):
                 self._reopen(opened)
@@ -216,63 +261,6 @@ class Connection(Closing):
                 if id(con) not in asked:
                     con.close()
             self._replaced = [con for con in self._replaced if id(con) in asked]
-
-    def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
-        """Reopen the store without files that are damaged, given an error; return whether to retry.
-
-        Runs with missing or corrupt files are excluded; derived tables are recomputed.
-
-        Raises:
-            StoreError: The store was closed meanwhile, or no run is readable.
-        """
-        if isinstance(error, duckdb.ConnectionException):
-            with self._lock:
-                return self.opened() is not opened  # replaced by another thread
-        if ".parquet" not in str(error) and type(error) is not duckdb.Error:
-            return self.closed  # the retry reports that the store is closed
-        with self._lock:
-            if self.opened() is not opened:
-                return True
-            built, content = built_from(opened.con), manifest_bytes(self._folder)
-            if built and built.manifest != digest_of(content):
-                # A run was removed or renamed in the meantime: use the current store. Damaged files
-                # may have been repaired.
-                self._lost = self._broken = frozenset()
-                self._reopen(opened)
-                return True
-            manifest = parse_manifest(content, self._folder).without(self._lost)
-            lost = unreadable_runs(error, manifest, self._folder)
-            broken = unreadable_materialized(error, manifest, self._folder)
-            if (lost or broken) and manifest_bytes(self._folder) != content:
-                self._reopen(opened)  # files that another process has replaced are not lost
-            elif lost or broken:
-                self._leave_out(opened, lost, broken)
-            return bool(lost or broken)
-
-    def _leave_out(self, opened: Opened, lost: set[str], broken: set[str]) -> None:
-        """Reopen the store without these runs and these files of derived tables."""
-        self._lost |= lost
-        if broken:
-            self._forget(broken)
-        self._reopen(opened)
-
-    def _forget(self, broken: set[str]) -> None:
-        """Remove corrupt materialized files from the manifest; ignore them if it is read-only."""
-        log.warning(
-            "%s: materialized files cannot be read and will be recomputed: %s.",
-            self._folder.root,
-            ", ".join(sorted(broken)),
-        )
-        try:
-            if self._safe or self._lost or not self._folder.local:
-                self._broken |= broken
-                return
-            with store_lock(self._folder, 0):
-                forget(self._folder, broken)
-            self.on_demand.retry()
-        except (OSError, duckdb.Error, StoreError) as error:
-            log.info("These files remain in the manifest of %s: %s.", self._folder.root, error)
-            self._broken |= broken
 
     def interrupt(self) -> None:
         """Interrupt the queries of other threads, and computations of derived tables for them."""
@@ -304,25 +292,30 @@ class Connection(Closing):
         """Open a catalog of the current manifest: the store's own, or one in the user's cache."""
         library = self._library
         for _ in range(ATTEMPTS):
-            identity = identity_of(self._folder, library)
-            whole = not self._lost and not self._broken
-            if self._folder.local and whole and may_serve(self._folder, library):
+            content = manifest_bytes(self._folder)
+            identity = identity_with(content, self._folder, library)
+            checked = self._checked(content)
+            if checked.faults and manifest_bytes(self._folder) != content:
+                continue  # another process has replaced the files
+            if self._folder.local and not checked.faults and may_serve(self._folder, library):
                 own = self._folder.local / CATALOG
-                opened = self._connected(own, identity)
+                opened = self._connected(own, identity, checked)
                 if not (opened or library.shipped) and refreshed(self._folder, library, identity):
-                    opened = self._connected(own, identity)
+                    opened = self._connected(own, identity, checked)
                 if opened:
                     return opened
             try:
-                catalog = private_catalog(self._folder, library, identity, self._lost, self._broken)
+                catalog = private_catalog(self._folder, library, identity, checked.faults)
             except duckdb.Error as error:
                 root = self._folder.root
                 raise StoreDamagedError(
                     f"The catalog of {root!r} cannot be built: {error}. Find the cause with: "
                     f"hta-sql verify {root}"
                 ) from error
-            if opened := self._connected(catalog, identity):
+            if opened := self._connected(catalog, identity, checked):
                 if not lacks_replaced_runs(opened.con, self._folder, identity):
+                    if checked.faults:
+                        warn_of_faults(self._folder.root, checked.faults)
                     return opened
                 opened.con.close()
             catalog.unlink(missing_ok=True)
@@ -331,7 +324,16 @@ class Connection(Closing):
             "Try again."
         )
 
-    def _connected(self, catalog: Path, identity: Identity) -> Opened | None:
+    def _checked(self, content: bytes) -> Checked:
+        """Compare the sizes of all files with a manifest, unless the store is at a URL."""
+        manifest = parse_manifest(content, self._folder)
+        faults = [*self._damaged]
+        if self._checks_sizes:
+            faults += size_faults(self._folder, files_of(manifest))
+        whole = manifest.without_files({fault.file for fault in faults}) if faults else manifest
+        return Checked(files_of(whole), faults)
+
+    def _connected(self, catalog: Path, identity: Identity, checked: Checked) -> Opened | None:
         """Open a catalog; None if it does not match the identity."""
         try:
             con = self._engine(catalog)
@@ -345,7 +347,7 @@ class Connection(Closing):
         except (OSError, duckdb.Error):
             return None
         try:
-            return self._ready(con, catalog, identity)
+            return self._ready(con, catalog, identity, checked)
         except duckdb.OutOfMemoryException as error:
             raise QueryError(str(error)) from error
         except duckdb.Error as error:
@@ -355,7 +357,7 @@ class Connection(Closing):
             return None
 
     def _ready(
-        self, con: duckdb.DuckDBPyConnection, catalog: Path, identity: Identity
+        self, con: duckdb.DuckDBPyConnection, catalog: Path, identity: Identity, checked: Checked
     ) -> Opened | None:
         """Configure an open catalog; None if it does not match the identity.
 
@@ -372,9 +374,8 @@ class Connection(Closing):
         self._limits.put_on(con)
         if self._safe:
             lock(con, self._folder.spellings())
-        known = self._library
-        files = FileCheck(self._folder, known, self._lost, self._broken, verify=self._verify)
-        return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, files)
+        checksums = Checksums(self._folder, checked.files, verify=self._verify)
+        return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, checked, checksums)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
         """Connect to a catalog; after a fork, connect to a copy, so that no instance is shared."""

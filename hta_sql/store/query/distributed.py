@@ -26,7 +26,6 @@ from hta_sql.errors import (
 from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import Identity, built_from, identity_of
-from hta_sql.store.disk.content_check import reads_of_analysis
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, digest_of
@@ -101,16 +100,14 @@ def compute(task: Task) -> TaskResult:
     options = dict(task.options)
     verify = bool(options.pop("verify", False))
     with Connection(folder, engine(**options), library, safe=False, verify=verify) as connection:
-        before = connection.opened().ranks
-        analysis = library.find(task.analysis)
-        questions = questions_of(analysis, task.values, before)
-        reads = reads_of_analysis(library, analysis, task.values)
-        rows = connection.run(lambda con: table_of(con, questions, analysis), reads)
-        if lost := set(before) - set(connection.opened().ranks):
-            runs = ", ".join(sorted({run for run, *_ in lost}))
+        runs, analysis = task.values.get("runs"), library.find(task.analysis)
+        questions = questions_of(analysis, task.values, connection.opened().ranks)
+        rows = connection.run(lambda con: table_of(con, questions, analysis), runs)
+        # A run is left out if the worker does not see its files.
+        if lost := set(runs or ()) - {run for run, _ in connection.opened().scope}:
             raise StoreError(
                 f"The worker on {host} cannot read the Parquet files of runs in {task.root!r}: "
-                f"{runs}."
+                f"{', '.join(sorted(lost))}."
             )
     put = _put(folder, rows, task.path) if rows.nbytes >= LARGE_BYTES else None
     return put or _stream(rows)

@@ -14,15 +14,26 @@ from hta_sql.errors import StoreDamagedError, StoreError, StoreVersionError
 from hta_sql.library.objects import Library
 from hta_sql.store.catalog.build import Identity, identity_of, write_catalog
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
-from hta_sql.store.disk.content_check import FileCheck
+from hta_sql.store.disk.checksums import Checksums
+from hta_sql.store.disk.file_checks import Expected, Fault
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import store_lock
-from hta_sql.store.disk.manifest import digest_of, manifest_bytes
+from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes
 from hta_sql.store.query.limits import KNOWN_FILES
 from hta_sql.store.query.partitions import Size
 from hta_sql.store.query.sandbox import Sandbox
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The files of a store when it was opened."""
+
+    files: list[Expected]
+    """The files that queries may read."""
+    faults: list[Fault]
+    """Missing and damaged files; their runs, or derived tables, are left out."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +49,20 @@ class Opened:
     materialized: dict[str, set[str]]
     """Analysis ─▶ runs whose materialized answer is up to date."""
     sandbox: Sandbox | None
-    files: FileCheck
+    checked: Checked
+    checksums: Checksums
 
     @property
     def scope(self) -> list[tuple[str, int]]:
         """Run and rank of each rank in the catalog."""
         return [(run, rank) for run, rank, _ in self.ranks]
+
+
+def is_of_database(error: duckdb.Error) -> bool:
+    """Return whether an engine error comes from a corrupt catalog file, not from Parquet."""
+    if isinstance(error, (duckdb.IOException, duckdb.SerializationException)):
+        return CATALOG in str(error)
+    return "Corrupt database" in str(error)
 
 
 def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
@@ -118,11 +137,10 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
         )
     if lost:
         log.warning(
-            "%s: omitted runs with missing or corrupt Parquet files: %s. Ingest their traces again, "
-            "restore the files, or run: hta-sql repair %s",
+            "%s: omitted runs with missing or corrupt Parquet files: %s. Ingest their traces again, or "
+            "restore the files.",
             root,
             lost,
-            root,
         )
 
 

@@ -99,7 +99,7 @@ class ByRole:
         opens: Any = type(self)
         manifest = self._connection.run(lambda con: manifest_of(con, self._folder))
         entries = [entry for entry in manifest.entries if (entry.run, entry.rank) in ranks]
-        part = replace(manifest, entries=entries, materialized=[], aside=[], published={})
+        part = replace(manifest, entries=entries, materialized=[], published={})
         if not self._folder.local:
             if self._options["safe"]:
                 raise StoreError(

@@ -6,25 +6,24 @@ import os
 import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.library.user_analyses import user_folders
 from hta_sql.machine import temporary_folder
-from hta_sql.store.catalog.build import Identity, identity_of
-from hta_sql.store.disk.manifest import CATALOG
+from hta_sql.store.catalog.build import identity_with
+from hta_sql.store.disk.file_checks import files_of
+from hta_sql.store.disk.manifest import CATALOG, manifest_bytes, parse_manifest
 from hta_sql.store.query.connection import Connection
 from hta_sql.store.query.limits import UNLIMITED
+from hta_sql.store.query.open_catalog import Checked, Opened
 from hta_sql.store.query.trace_store import TraceStore
-
-if TYPE_CHECKING:
-    from hta_sql.store.query.open_catalog import Opened
 
 
 class _Pinned:
     """The current catalog file, held open so that it stays readable after it is replaced."""
 
-    def __init__(self, path: Path, identity: Identity) -> None:
-        self.path, self.identity = path, identity
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.path, self.content = path, content
         self._file = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._file)
 
@@ -54,7 +53,7 @@ class PinnedConnection(Connection):
         """Take the snapshot."""
         local, library = self._folder.local, self._library
         if local and not library.shipped and (local / CATALOG).exists():
-            self._pinned = _Pinned(local / CATALOG, identity_of(self._folder, library))
+            self._pinned = _Pinned(local / CATALOG, manifest_bytes(self._folder))
         else:
             self.opened()
 
@@ -64,10 +63,12 @@ class PinnedConnection(Connection):
 
     def _of(self, pinned: _Pinned) -> Opened | None:
         """Open the snapshot; None if its catalog does not match the manifest or the library."""
-        if pinned.is_there() and (opened := self._connected(pinned.path, pinned.identity)):
+        identity = identity_with(pinned.content, self._folder, self._library)
+        files = Checked(files_of(parse_manifest(pinned.content, self._folder)), [])
+        if pinned.is_there() and (opened := self._connected(pinned.path, identity, files)):
             return opened
         with temporary_folder() as folder:
-            found = self._connected(pinned.copied(folder), pinned.identity)
+            found = self._connected(pinned.copied(folder), identity, files)
         return replace(found, catalog=pinned.path) if found else None
 
 

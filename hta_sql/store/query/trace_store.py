@@ -16,7 +16,6 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.library.parameters import check_parameters, narrowing, taken_by
 from hta_sql.library.user_analyses import Analyses, library_of, user_folders
 from hta_sql.results.result import Result
-from hta_sql.store.disk.content_check import reads_of, reads_of_analysis, reads_of_query
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.query.connection import Connection
 from hta_sql.store.query.distributed import gathered, read, tasks_of, unchanged_identity
@@ -60,7 +59,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         limits: Limits of a query; default: ``Limits()`` with ``safe``, otherwise memory only.
         analyses: Folders with user analyses, in addition to the shipped analyses; default: the
             folders in ``HTA_SQL_ANALYSES``. Installed packages may add more.
-        verify: Verify the checksum of each file that a query reads; default: small files only.
+        verify: Verify the checksums of all files before the first answer; default: files up to 1 MB.
 
     Attributes:
         library: Tables, macros and analyses of the store.
@@ -172,7 +171,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             return Result.of_rows(partial(read, self._folder, parts, analysis), *about, paths)
         rows = self._connection.run(
             lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept), analysis),
-            reads_of_analysis(self.library, analysis, values, is_kept=is_kept),
+            values.get("runs"),
         )
         return Result.of_rows(rows, *about)
 
@@ -187,8 +186,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             asked = self._questions(analysis, values, is_kept=is_kept)
             return first_rows_of(con, asked, count, analysis, narrowing(parameters))
 
-        reads = reads_of_analysis(self.library, analysis, values, is_kept=is_kept)
-        return self._connection.run(question, reads)
+        return self._connection.run(question, values.get("runs"))
 
     def _prepared(
         self, name: str, version: int | None, parameters: Mapping[str, Any]
@@ -270,8 +268,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             checked_rows(limit, len(result))
             return result
 
-        reads = reads_of_query(self.library, query, parameters, self.runs())
-        return self._connection.run(question, reads)
+        return self._connection.run(question)
 
     def run_over(
         self,
@@ -301,7 +298,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
                 con.register(table_name, table)
             return Result.of_rows(table_of(con, [(query, dict(parameters))]), analysis, given)
 
-        return self._connection.run(question, reads_of(self.library.names_in(query)))
+        return self._connection.run(question)
 
     def table(
         self, name: str, *, runs: list[str] | None = None, ranks: list[int] | None = None
@@ -330,7 +327,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             self.check_scope(runs or (), ranks or ())
             return Result.of_rows(table_of(con, [(sqltext.of_scope(name, scope), scope)]))
 
-        return self._connection.run(question, reads_of([name], runs, ranks))
+        return self._connection.run(question, runs)
 
     def compare(self, control: str, test: str, **parameters: Any) -> Result:
         """Compare one run with another: the analysis ``comparison``.
