@@ -10,7 +10,9 @@ from operator import mul
 from pkgutil import walk_packages
 
 from hta_sql import charts
-from hta_sql.charts.drawing.palette import DARK, ON_COLOR, WAIT_COLOR, ramp
+from hta_sql.charts.drawing.palette import DARK, ON_COLOR, WAIT_COLOR, named_parts, ramp
+from hta_sql.library.chart_header import chart_of, has_chart
+from hta_sql.library.objects import load_library
 
 SAME = {
     "host operator": "operator",
@@ -31,7 +33,7 @@ Amber also marks warnings, ranks that are late at times, and parts of two palett
 
 
 def palettes() -> Iterator[tuple[str, str]]:
-    """Yield each label and its color from the palettes of all figures."""
+    """Yield each label and its color from the palettes of all figures and declared charts."""
     modules = [
         import_module(found.name)
         for found in walk_packages(charts.__path__, f"{charts.__name__}.")
@@ -43,6 +45,10 @@ def palettes() -> Iterator[tuple[str, str]]:
                 pair = about if isinstance(about, tuple) else (word, about)
                 if len(pair) == 2 and re.fullmatch("#[0-9A-Fa-f]{6}", str(pair[1])):
                     yield pair
+    for about in filter(has_chart, load_library().newest()):
+        chart = chart_of(about)
+        for parts in (chart.get("parts", {}), *chart.get("panels", {}).values()):
+            yield from named_parts(parts).values()
 
 
 def test_a_thing_has_one_color() -> None:

@@ -10,6 +10,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
+from hta_sql import charts
 from hta_sql.charts.communication.waits import collective_waits
 from hta_sql.charts.communication.what_if import what_if
 from hta_sql.charts.drawing.palette import NEUTRAL_COLOR
@@ -17,7 +18,7 @@ from hta_sql.charts.drawing.style import bars_by_name, labels
 from hta_sql.charts.export import page_of, spec_of
 from hta_sql.charts.kernels.busy_time import gpu_kernel_types
 from hta_sql.charts.kernels.summary import gpu_summary
-from hta_sql.charts.launch import launch_histograms, queue_length_series
+from hta_sql.charts.launch import launch_histograms
 from hta_sql.charts.shown import themed
 from tests.report_pages import Browser
 
@@ -103,11 +104,13 @@ def test_counters_say_what_is_what() -> None:
         for (rank, stream), peak in sorted(peaks.items())
         for ts in (0, 5)
     ]
-    spec = spec_of(queue_length_series(pd.DataFrame(rows)))
+    spec = spec_of(charts.FIGURES["queue_length_series"](pd.DataFrame(rows)))
     assert spec["facet"]["row"]["sort"] == [f"rank {rank}, device 2, stream 7" for rank in (0, 1)]
     assert "Always 0: rank 0, device 2, stream 9." in notes(spec)
     assert "its own scale" in notes(spec)
-    still = spec_of(queue_length_series(pd.DataFrame(rows).assign(queue_length=0)))
+    still = spec_of(
+        charts.FIGURES["queue_length_series"](pd.DataFrame(rows).assign(queue_length=0))
+    )
     assert "The value is always 0." in json.dumps(still)
 
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from hta_sql import charts
-from hta_sql.charts.communication.pipeline import STAGE_PARTS
-from hta_sql.charts.drawing import palette, style
+from hta_sql.charts.drawing import style
 from hta_sql.charts.kernels.summary import MEASURES
 from hta_sql.charts.shown import themed
 from tests.drawn_marks import drawn_rows
+from tests.marks.rows import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def idle(ranks: int, streams: int) -> pd.DataFrame:
         ("job", rank, 0, stream, cause, 1_234_567 + rank * stream)
         for rank in range(ranks)
         for stream in range(streams)
-        for cause in palette.CAUSE_COLORS
+        for cause in parts_of("idle_time_breakdown")
     ]
     return pd.DataFrame(rows, columns=["run", "rank", "device", "stream", "category", "idle_ns"])
 
@@ -116,7 +116,7 @@ def specials(ranks: int) -> pd.DataFrame:
 def stages(ranks: int) -> pd.DataFrame:
     """Return the step parts of many ranks, as sixteen pipelines of sixteen stages."""
     table = crossed(rank=range(ranks))
-    parts = dict.fromkeys(STAGE_PARTS, 12345678 + table["rank"] * 1001)
+    parts = dict.fromkeys(parts_of("pipeline_stages"), 12345678 + table["rank"] * 1001)
     return table.assign(pipeline=table["rank"] % 16, stage=table["rank"] // (ranks // 16), **parts)
 
 
@@ -124,8 +124,8 @@ def step_trace(ranks: int) -> pd.DataFrame:
     """Return three steps on each of many ranks, split into three parts."""
     table = crossed(rank=range(ranks), step=range(3))
     parts = ("iteration_interval_ns", "forward_backward_ns", "tail_ns")
-    parts_of = dict.fromkeys(parts, 12345678 + table["rank"] * 1001)
-    return table.assign(total_ns=40_000_000 + 3_003 * table["rank"], **parts_of)
+    times = dict.fromkeys(parts, 12345678 + table["rank"] * 1001)
+    return table.assign(total_ns=40_000_000 + 3_003 * table["rank"], **times)
 
 
 def messages(ranks: int) -> pd.DataFrame:

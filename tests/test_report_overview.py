@@ -14,10 +14,9 @@ import pyarrow as pa
 import pytest
 
 import hta_sql
-from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report import write_report
 from hta_sql.report.answers import first_screen
-from hta_sql.report.first_screen import FirstScreen
+from hta_sql.report.first_screen import STEP_PARTS, FirstScreen
 from hta_sql.report.links import linked
 from hta_sql.report.overview import UNRECORDED, overview_markup, shares
 from hta_sql.report.tiles import figures_markup, job_text

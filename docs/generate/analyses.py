@@ -9,6 +9,7 @@ from pathlib import Path
 
 from docs.generate.page import cell, prose, with_reference
 from docs.generate.schema import column_row
+from hta_sql.library.header import CHART
 from hta_sql.library.objects import SqlObject, load_library
 
 BEGIN = "<!-- reference: made by python -m docs.generate.analyses; do not edit below -->"
@@ -64,7 +65,7 @@ def _object(about: SqlObject) -> Iterator[str]:
     facts = [
         f"{key}: {value}"
         for key, value in about.facts.items()
-        if key not in ("Title", "Status", "Report")
+        if key not in ("Title", "Status", "Report", CHART)
     ]
     if facts:
         yield from (f"- {fact}" for fact in facts)

@@ -1,8 +1,9 @@
 """Convert the result of an analysis to an altair chart, without SQL and without displaying it.
 
-``draw(result)`` finds the figure of an analysis by its name. Each figure is one function that takes
-a table with the analysis's own columns (times in ns), so notebooks, the report and the command line
-show the same picture. Figures are defined in the module or package of their topic, decorated with
+``draw(result)`` draws the chart of an analysis, from a table with the analysis's own columns (times
+in ns), so notebooks, the report and the command line show the same picture. Most charts are
+declared in the header of their analysis (:mod:`hta_sql.charts.declared`). The others are functions
+with the name of their analysis in the module or package of its topic, decorated with
 :func:`~hta_sql.charts.drawing.figures.figure`.
 
 Common options have the same meaning in all figures: ``percent`` draws only shares (True), only
@@ -12,9 +13,12 @@ chart as a page, a picture or data.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
+from hta_sql.library.chart_header import has_chart
+from hta_sql.library.objects import load_library
 
 try:
     from hta_sql.charts import (
@@ -23,13 +27,13 @@ try:
         kernels,
         launch,
         memory,
-        modules,
         operators,
         path,
         serving,
         timeline,
     )
-    from hta_sql.charts.drawing.figures import FIGURES
+    from hta_sql.charts.declared import draw_declared
+    from hta_sql.charts.drawing.figures import FIGURES, Figure
     from hta_sql.charts.drawing.style import nothing, readable
     from hta_sql.charts.export import save
     from hta_sql.charts.shown import themed
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
 
     from hta_sql.library.objects import SqlObject
 
-__all__ = ["FIGURES", "Drawable", "draw", "save", "side_by_side"]
+__all__ = ["FIGURES", "Drawable", "draw", "figure_of", "save", "side_by_side"]
 
 TOPICS = (
     communication,
@@ -54,13 +58,16 @@ TOPICS = (
     kernels,
     launch,
     memory,
-    modules,
     operators,
     path,
     serving,
     timeline,
 )
 """Modules or packages of the topics of analyses; importing one registers its figures."""
+
+
+for _analysis in filter(has_chart, load_library().newest()):
+    FIGURES[_analysis.base_name] = partial(draw_declared, _analysis)
 
 
 class Drawable(Protocol):
@@ -80,6 +87,13 @@ class Drawable(Protocol):
     def __len__(self) -> int: ...
 
 
+def figure_of(analysis: SqlObject) -> Figure | None:
+    """Return the function that draws an analysis from its rows; None if it has no chart."""
+    if has_chart(analysis):
+        return partial(draw_declared, analysis)
+    return FIGURES.get(analysis.base_name)
+
+
 def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
     """Draw the result of an analysis.
 
@@ -97,7 +111,8 @@ def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
     if result.drawn_from is not None:
         return draw(result.drawn_from, **options)
     name = result.analysis.base_name if result.analysis else "a query"
-    if name not in FIGURES:
+    figure = figure_of(result.analysis) if result.analysis else None
+    if figure is None:
         known = sorted(FIGURES)
         raise ParameterError(
             f"There is no chart for {name}.{nearest(name, known)} Available: {', '.join(known)}."
@@ -109,7 +124,7 @@ def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
         )
         return themed(nothing(result.analysis.summary, why))
     try:
-        chart = FIGURES[name](readable(result.df()), **options)
+        chart = figure(readable(result.df()), **options)
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise

@@ -7,18 +7,13 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import NEUTRAL_COLOR, PALE_COLOR
-from hta_sql.charts.drawing.series import distribution, lanes_by, series
 from hta_sql.charts.drawing.style import (
-    bars,
     by_run,
     colors,
     duration_text,
     duration_unit,
     headed,
-    lane_names,
-    lanes,
     marks,
-    nothing,
     order,
     present,
     subtitled,
@@ -148,56 +143,3 @@ def _round_times(low: float, high: float) -> list[float]:
         return powers
     fine = [digit * 10.0**exponent for exponent in range(19) for digit in (1, 2, 5)]
     return [edge for edge in fine if low <= edge <= high]
-
-
-@figure
-def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the queue length of each stream over time, a panel per stream, longest queues first."""
-    named = table.assign(lane=lanes_by(table, "stream"))
-    return series(
-        named,
-        "queue_length",
-        "Operations waiting",
-        "Queue length of each stream",
-        NEUTRAL_COLOR,
-        axis=alt.Axis(format=",d", tickMinStep=1, tickCount=3),
-    )
-
-
-@figure
-def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the share of the observed time during which the queue of each stream was full."""
-    title = "Time during which launch queues are full"
-    if not table["full_ns"].any():
-        longest = int(table["max_length"].max()) if len(table) else 0
-        return nothing(title, f"No queue was full; the longest contained {longest:,} operations.")
-    size, unit = duration_unit(float(table["full_ns"].max()) if len(table) else 0)
-    rows = table.assign(
-        lane=lane_names(table, "rank", "device", "stream"),
-        share=table["full_pct"] / 100,
-        time=table["full_ns"] / size,
-    )
-    x, width = lanes(rows, title="Rank / device / stream")
-    tooltip = {
-        "lane": "Rank / device / stream",
-        "share:.2%": "Share",
-        "time:,.3f": f"Time [{unit}]",
-        "full_count:": "Times it became full",
-        "max_length:": "Longest queue",
-    }
-    y = alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%"))
-    return bars(rows, tooltip, NEUTRAL_COLOR, x=x, y=y).properties(title=title, width=width)
-
-
-@figure
-def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw range, quartiles and median of each stream's queue length, and its mean over time."""
-    named = table.assign(lane=lanes_by(table, "stream"))
-    return distribution(
-        named,
-        "length",
-        "Operations waiting",
-        "Queue length of each stream",
-        color=NEUTRAL_COLOR,
-        unknown="The queue lengths are unknown: the launches are not in the traces.",
-    )

@@ -20,7 +20,6 @@ from hta_sql.charts.drawing.palette import (
     PHASE_COLORS,
     SKY_BLUE,
 )
-from hta_sql.charts.drawing.series import distribution, lanes_by, series
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
@@ -282,99 +281,3 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
     x = alt.X("held:Q", title=size_title)
     drawn = bars_by_name(bars, x, tooltip, _part(bars), order=alt.Order("place:Q"))
     return drawn.properties(height=alt.Step(20), title=subtitled(f"{lane}, by allocating operator"))
-
-
-@figure
-def snapshot_stacks(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """Draw a bar per source line: blocks in use when the snapshot was written, by category."""
-    title = "Memory in use in the snapshot, by source line"
-    used = table[table["state"] == "active_allocated"]
-    if used.empty:
-        return nothing(title, "No block was in use.")
-    named = used.assign(who=used["frame"].fillna("no stack"))
-    sums = named.groupby(["who", "category"], as_index=False).agg(
-        bytes=("bytes", "sum"), blocks=("block_count", "sum")
-    )
-    sums["whole"] = sums.groupby("who")["bytes"].transform("sum")
-    sums = sums.sort_values(["whole", "who", "category"], ascending=[False, True, True])
-    kept = list(dict.fromkeys(sums["who"]))[:top]
-    sums = sums[sums["who"].isin(kept)]
-    size, unit = size_unit(float(sums["whole"].max()))
-    sums = sums.assign(held=sums["bytes"] / size, short=labels(sums["who"]))
-    tooltip = {
-        "who": "Allocated at",
-        "category": "Category",
-        "held:,.3f": f"In use [{unit}]",
-        "blocks:,": "Blocks",
-    }
-    color = colors(present(IN_SNAPSHOT, sums["category"]), None, "category")
-    drawn = bars_by_name(sums, alt.X("held:Q", title=f"In use [{unit}]"), tooltip, color)
-    return drawn.properties(height=alt.Step(20), title=headed(title))
-
-
-@figure
-def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """Draw the operators that allocate the most memory themselves, one panel per device kind.
-
-    Ranks and devices of a kind are summed; ``top`` applies to each panel.
-    """
-    title = "The operators that allocate the most memory"
-    known = table[table["operator_name"].notna() & (table["self_allocated_bytes"] > 0)]
-    if known.empty:
-        return nothing(title, "No operator allocated anything.")
-    kind = known["device_type"].map({0: "CPU", 1: "GPU"}).fillna("other devices")
-    sums = known.assign(lane=lane_names(known, "operator_name"), kind=kind)
-    sums = sums.groupby(["kind", "lane"], as_index=False)[
-        ["self_allocated_bytes", "self_allocation_count", "self_increase_bytes", "call_count"]
-    ].sum()
-    panels: list[alt.Chart] = []
-    for of_kind in dict.fromkeys(sums.sort_values("kind", ascending=False)["kind"]):
-        rows = sums[sums["kind"] == of_kind].nlargest(top, "self_allocated_bytes")
-        size, unit = size_unit(float(rows["self_allocated_bytes"].max()))
-        rows = rows.assign(
-            short=labels(rows["lane"]),
-            allocated=rows["self_allocated_bytes"] / size,
-            kept=rows["self_increase_bytes"] / size,
-            count=rows["self_allocation_count"],
-        )
-        tooltip = {
-            "lane": "Operator",
-            "allocated:,.3f": f"Allocated [{unit}]",
-            "kept:,.3f": f"Allocated - freed [{unit}]",
-            "count:,": "Allocations",
-            "call_count:,": "Calls",
-        }
-        x = alt.X("allocated:Q", title=f"Allocated, without callees [{unit}]")
-        bars = bars_by_name(rows, x, tooltip, CLASS_COLORS["memory"])
-        zoomed = bars.add_params(zoom(f"allocating_{len(panels)}"))
-        panels.append(zoomed.properties(title=subtitled(of_kind)))
-    note = "Sum over all ranks, without the operators that they call. Memory that is reused counts each time."
-    return alt.vconcat(*panels, title=headed(title, note))
-
-
-@figure
-def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the recorded (or else computed) bandwidth of copies over time per rank and kind."""
-    named = table.assign(lane=lanes_by(table, "name"))
-    named["value"] = table["bandwidth_gbps"].astype(float).fillna(table["computed_gbps"])
-    return series(
-        named,
-        "value",
-        "GB/s",
-        "Bandwidth of each kind of copy",
-        CLASS_COLORS["memory"],
-    )
-
-
-@figure
-def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw range, quartiles and median of the recorded bandwidth per kind of copy, and its mean."""
-    named = table.assign(lane=lanes_by(table, "name"))
-    return distribution(
-        named,
-        "gbps",
-        "Recorded bandwidth [GB/s]",
-        "Bandwidth of each kind of copy",
-        color=CLASS_COLORS["memory"],
-        unknown="The traces record no bandwidth of these copies.",
-    )

@@ -6,17 +6,17 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_parts
-from hta_sql.charts.drawing.palette import CLASS_COLORS, DATA_LOADING_COLOR, HOST_COLORS
+from hta_sql.charts.drawing.palette import COLORS
 from hta_sql.charts.shown import themed
 
 _PARTS = {
-    "gpu_compute_bound": ("kernels and copies", CLASS_COLORS["computation"]),
-    "gpu_communication_bound": ("communication", CLASS_COLORS["communication"]),
-    "gpu_kernel_kernel_overhead": ("gaps between kernels", CLASS_COLORS["computation+memory"]),
-    "gpu_kernel_launch_overhead": ("launch delays", HOST_COLORS["runtime call"]),
-    "unrecorded": ("unrecorded work", "#C9B7E0"),
-    "cpu_bound": ("host", HOST_COLORS["operator"]),
-    "data_loading": ("data loading", DATA_LOADING_COLOR),
+    "gpu_compute_bound": ("kernels and copies", COLORS["computation"]),
+    "gpu_communication_bound": ("communication", COLORS["communication"]),
+    "gpu_kernel_kernel_overhead": ("gaps between kernels", COLORS["computation+memory"]),
+    "gpu_kernel_launch_overhead": ("launch delays", COLORS["runtime call"]),
+    "unrecorded": ("unrecorded work", COLORS["unrecorded"]),
+    "cpu_bound": ("host", COLORS["operator"]),
+    "data_loading": ("data loading", COLORS["data loading"]),
 }
 """What bounds an edge ─▶ label and color."""
 

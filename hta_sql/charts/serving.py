@@ -14,7 +14,6 @@ from hta_sql.charts.drawing.style import (
     colors,
     duration_unit,
     headed,
-    lane_names,
     present,
 )
 
@@ -73,31 +72,6 @@ def iterations(table: pd.DataFrame) -> alt.TopLevelMixin:
     if len(rows) < len(first):
         notes.append(f"The first {len(rows):,} of {len(first):,} iterations.")
     return alt.vconcat(*panels, title=headed("Serving iterations", *notes))
-
-
-@figure
-def serving_kinds(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw a bar per kind of work: mean device time of an iteration over ranks, by phase.
-
-    The longest kinds come first.
-    """
-    phases = table["phase"].astype(object).fillna("unknown")
-    ranks = table.groupby("run")["rank"].nunique()
-    rows = table.assign(phase=phases, mean_ns=table["iteration_ns"] / table["run"].map(ranks))
-    wide = rows.pivot_table("mean_ns", ["run", "category"], "phase", "sum", fill_value=0)
-    palette = present(PHASES, wide)
-    wide["total"] = wide[list(palette)].sum(axis=1)
-    wide = wide.sort_values(["total", "category"], ascending=[False, True]).reset_index()
-    stack = Stack(
-        palette=palette,
-        title="Where the device time of iterations goes",
-        notes=("Mean iteration of each phase.",),
-        legend="Phase",
-        whole="the category",
-        lane="Category",
-    )
-    named = wide.assign(lane=lane_names(wide, "category"), place=range(len(wide)))
-    return stacked_bars(named, stack, percent=False)
 
 
 @figure

@@ -14,6 +14,7 @@ from hta_sql.cli.options import analyses_option
 from hta_sql.cli.terminal import Heading, show
 from hta_sql.errors import AnalysisNotFoundError, nearest
 from hta_sql.library.declared import Column, Parameter
+from hta_sql.library.header import CHART
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.user_analyses import library_with
 
@@ -76,6 +77,7 @@ def _lines(found: SqlObject) -> Iterator[str]:
     yield ""
     own = {"Title": found.title, "Status": found.status}
     facts = {**own, **found.facts} if found.version else found.facts
+    facts = {label: text for label, text in facts.items() if label != CHART}
     for label, text in {**facts, "SQL": str(found.path)}.items():
         yield f"{label + ':':<{_LABEL}}{text}"
     if found.parameters:

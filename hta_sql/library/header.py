@@ -32,13 +32,28 @@ REPORT = re.compile(
 """
 
 
+CHART = "Chart"
+"""Fact whose value is TOML on the indented lines below it (:mod:`hta_sql.library.chart_header`)."""
+
+
 def header_of(lines: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """Split the comment lines of a header into prose and facts.
 
     Returns:
         The lines of prose, and the facts by name.
     """
-    header = [line[2:].removeprefix(" ") for line in lines]
-    found = [_FACT.match(line) for line in header]
-    prose = [line for line, fact in zip(header, found, strict=True) if not fact]
-    return prose, {m.group(1): m.group(2) for m in found if m}
+    prose: list[str] = []
+    facts: dict[str, str] = {}
+    in_chart = False
+    for line in (line[2:].removeprefix(" ") for line in lines):
+        if in_chart and line.startswith("  "):
+            facts[CHART] += f"{line[2:]}\n"
+            continue
+        in_chart = line == f"{CHART}:"
+        if in_chart:
+            facts[CHART] = ""
+        elif fact := _FACT.match(line):
+            facts[fact.group(1)] = fact.group(2)
+        else:
+            prose.append(line)
+    return prose, facts

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError
 from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
-from hta_sql.library.header import header_of
+from hta_sql.library.header import CHART, header_of
 from hta_sql.library.sql_files import Columns, sql_root
 from hta_sql.library.suggestions import suggested
 
@@ -149,7 +149,7 @@ class SqlObject:
                 (c.name, c.type, c.unit, c.doc) for c in self.columns
             ],
         }
-        hidden = ("Title", "Report", "Shown", "Also")
+        hidden = ("Title", "Report", "Shown", "Also", CHART)
         facts = {key: text for key, text in self.facts.items() if key not in hidden}
         heading = f"{self.title} ({self.name})" if self.version else self.name
         return object_markup(heading, self.full_description, facts, tables, self.text)

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from hta_sql.errors import LibraryError
+from hta_sql.library.chart_header import chart_problems
 from hta_sql.library.objects import Library, SqlObject, load_library, parse_file
 from hta_sql.library.parameters import TYPES
 
@@ -162,6 +163,7 @@ def _unusable(about: SqlObject) -> Iterator[str]:
         yield f"rename the analysis to {about.name.lower()}_v1: lowercase, with a version"
     if about.path.stem != about.name:
         yield f"the file creates {about.name}; rename the file to {about.name}.sql"
+    yield from chart_problems(about)
     for parameter in declared if not about.is_macro else ():
         if parameter.default is None or (parameter.type or "").removesuffix("[]") not in TYPES:
             known = ", ".join(TYPES)

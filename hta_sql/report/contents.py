@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from hta_sql.charts import FIGURES
+from hta_sql.charts import figure_of
 from hta_sql.library.header import REPORT
 from hta_sql.library.objects import Library, SqlObject
 
@@ -81,7 +81,7 @@ class Topic:
 def topics(library: Library) -> list[Topic]:
     """Return the topics of a report with their sections, in page order."""
     known = [a for a in library.newest() if "no" not in a.report]
-    sections = [_section(a) for a in known if a.base_name in FIGURES or "table" in a.report]
+    sections = [_section(a) for a in known if figure_of(a) or "table" in a.report]
     sections.sort(key=lambda section: (section.position, section.name))
     keys = [*TOPICS, *sorted({s.analysis.topic for s in sections} - set(TOPICS))]
     return [
@@ -102,7 +102,7 @@ def _section(analysis: SqlObject) -> Section:
     return Section(
         analysis,
         position=float(stated("position") or math.inf),
-        has_chart=analysis.base_name in FIGURES,
+        has_chart=figure_of(analysis) is not None,
         parameters={match["name"]: int(match["value"]) for match in found if match["name"]},
         max_ranks=int(ranks) if ranks else None,
         has_table="chart" not in words,

@@ -11,7 +11,9 @@ from dataclasses import dataclass, fields
 
 from markupsafe import Markup
 
-from hta_sql.library.objects import SqlObject
+from hta_sql.charts.drawing.palette import named_parts
+from hta_sql.library.chart_header import chart_of
+from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.report.reasons import shortly
 from hta_sql.report.rendering import render
 from hta_sql.results.result import Result
@@ -54,6 +56,9 @@ SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"
 
 RECORDED = {"hang": "Flight Recorder dumps", "snapshot_peak": "memory snapshots"}
 """Analysis ─▶ the files that it reads, which have no steps."""
+
+STEP_PARTS = named_parts(chart_of(load_library().find("step_accounting"))["parts"])
+"""Column of ``step_accounting`` ─▶ label and color, in stacking order."""
 
 QUESTIONS = {
     "Where does a step go?": "step_accounting",

@@ -8,8 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.drawing.palette import CAUSE_COLORS, PART_COLORS
-from hta_sql.charts.timeline.steps import STEP_PARTS
+from hta_sql.charts.drawing.palette import COLORS
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.first_screen import FirstScreen, analysis_of
 from hta_sql.report.reasons import no_rows
@@ -37,15 +36,15 @@ _NAMES = {
 }
 
 _COLORS = {
-    "idle_host": CAUSE_COLORS["host_wait"],
-    "idle_queued": PART_COLORS["idle"],
-    "idle_unknown": PART_COLORS["idle"],
-    "unrecorded": STEP_PARTS["unrecorded_before_ns"][1],
-    "exposed_transfer": STEP_PARTS["exposed_transfer_ns"][1],
-    "exposed_unmatched": STEP_PARTS["exposed_unmatched_ns"][1],
-    "exposed_wait": STEP_PARTS["exposed_wait_ns"][1],
-    "exposed_memory": STEP_PARTS["exposed_memory_ns"][1],
-    "kernel": PART_COLORS["computation"],
+    "idle_host": COLORS["wait"],
+    "idle_queued": COLORS["idle"],
+    "idle_unknown": COLORS["idle"],
+    "unrecorded": COLORS["unrecorded"],
+    "exposed_transfer": COLORS["communication"],
+    "exposed_unmatched": COLORS["unmatched"],
+    "exposed_wait": COLORS["wait"],
+    "exposed_memory": COLORS["memory"],
+    "kernel": COLORS["computation"],
 }
 
 

@@ -11,9 +11,15 @@ from markupsafe import Markup
 
 from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.charts.drawing.style import duration_text
-from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
-from hta_sql.report.first_screen import NEEDED, RECORDED, SUMMARIZED, FirstScreen, analysis_of
+from hta_sql.report.first_screen import (
+    NEEDED,
+    RECORDED,
+    STEP_PARTS,
+    SUMMARIZED,
+    FirstScreen,
+    analysis_of,
+)
 from hta_sql.report.hangs import hangs_of
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows

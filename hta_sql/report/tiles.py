@@ -8,8 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from hta_sql.charts.drawing.style import duration_text
-from hta_sql.charts.timeline.steps import STEP_PARTS
-from hta_sql.report.first_screen import FirstScreen
+from hta_sql.report.first_screen import STEP_PARTS, FirstScreen
 from hta_sql.report.rendering import render
 from hta_sql.results.losses import lost_text
 from hta_sql.results.lower_bounds import is_lower_bound

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from statistics import median
 
-from hta_sql.charts.communication.pipeline import STAGE_PARTS
-from tests.marks.rows import MS, US, Expected, Rows, by, column, seen, total
+from tests.marks.rows import MS, US, Expected, Rows, by, column, parts_of, seen, total
+
+STAGE_PARTS = parts_of("pipeline_stages")
 
 
 def collective_waits(rows: Rows) -> Expected:
@@ -17,7 +18,7 @@ def collective_waits(rows: Rows) -> Expected:
 def stragglers(rows: Rows) -> Expected:
     """Expect a bar for each rank with its delay relative to its peers."""
     shares = column(rows, "late_pct", 100)
-    return {"share": shares}, {"rect": seen(shares)}
+    return {"amount": shares}, {"rect": seen(shares)}
 
 
 def what_if(rows: Rows) -> Expected:

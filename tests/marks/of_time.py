@@ -7,8 +7,21 @@ from statistics import mean
 
 from hta_sql.charts.kernels.summary import MEASURES
 from hta_sql.charts.kernels.table import BINS
-from hta_sql.charts.timeline.steps import STEP_PARTS, STEP_ROLES
-from tests.marks.rows import MS, US, Expected, Rows, boxed, by, column, longest, seen, total
+from tests.marks.rows import (
+    MS,
+    US,
+    Expected,
+    Rows,
+    boxed,
+    by,
+    column,
+    longest,
+    parts_of,
+    seen,
+    total,
+)
+
+STEP_PARTS, STEP_ROLES = parts_of("step_accounting"), parts_of("step_breakdown")
 
 
 def comm_comp_overlap(rows: Rows) -> Expected:
@@ -56,7 +69,7 @@ def memory_bandwidth_summary(rows: Rows) -> Expected:
 
 def queue_full_time(rows: Rows) -> Expected:
     """Expect a bar for each stream whose queue was full at any time."""
-    return {"time": column(rows, "full_ns", MS)}, {"rect": seen(r["full_ns"] for r in rows)}
+    return {"full_ns": column(rows, "full_ns", MS)}, {"rect": seen(r["full_ns"] for r in rows)}
 
 
 def queue_length_series(rows: Rows) -> Expected:
@@ -131,18 +144,18 @@ def idle_causes(rows: Rows) -> Expected:
 def ops_by_name(rows: Rows) -> Expected:
     """Expect bars for the 15 longest operations on the host and on the device."""
     drawn = [row for side in by(rows, "side").values() for row in longest(side, "sum_ns", 15)]
-    return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
+    return {"amount": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
 
 
 def operator_table(rows: Rows) -> Expected:
     """Expect a bar for each of the 15 most expensive operators on the device and on the host."""
-    values = {}
+    values = []
     for side in ("device", "host"):
         name = f"{side}_self_ns"
         costs = [{name: total(own, name)} for own in by(rows, "name").values()]
         most = longest([cost for cost in costs if cost[name]], name, 15)
-        values[side] = column(most, name, MS if most[0][name] >= MS else US)
-    return values, {"rect": sum(map(len, values.values()))}
+        values += column(most, name, MS if most[0][name] >= MS else US)
+    return {"amount": sorted(values)}, {"rect": len(values)}
 
 
 def source_lines(rows: Rows) -> Expected:
@@ -153,14 +166,14 @@ def source_lines(rows: Rows) -> Expected:
     sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns")
     lines = [row for row in rows if row["frame"]]
     times = [row[side] / US for side in sides for row in lines if row[side]]
-    return {"time": sorted(times)}, {"rect": len(times)}
+    return {"amount": sorted(times)}, {"rect": len(times)}
 
 
 def modules(rows: Rows) -> Expected:
     """Expect a bar for each module with self time, by pass (forward or backward) and by side."""
     sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns", "backward_host_self_ns")
     times = [row[side] / US for side in sides for row in rows if row["path"] and row[side]]
-    return {"time": sorted(times)}, {"rect": len(times)}
+    return {"amount": sorted(times)}, {"rect": len(times)}
 
 
 def folded_stacks(rows: Rows) -> Expected:
@@ -221,7 +234,7 @@ def cupti_counters_by_operator(rows: Rows) -> Expected:
 def potential_stragglers(rows: Rows) -> Expected:
     """Expect a bar for each rank that was among the last at least once."""
     counts = column(rows, "late_count")
-    return {"late_count": counts}, {"rect": seen(counts)}
+    return {"amount": counts}, {"rect": seen(counts)}
 
 
 def profiler_steps(rows: Rows) -> Expected:
@@ -325,7 +338,7 @@ def kernel_table(rows: Rows) -> Expected:
 
 def graph_kernels(rows: Rows) -> Expected:
     """Expect a bar for each kernel."""
-    return {"time": column(rows, "sum_ns", US)}, {"rect": len(rows)}
+    return {"amount": column(rows, "sum_ns", US)}, {"rect": len(rows)}
 
 
 def memory_curve(rows: Rows) -> Expected:
@@ -365,7 +378,7 @@ def live_at_peak(rows: Rows) -> Expected:
 def memory_by_operator(rows: Rows) -> Expected:
     """Expect a bar for each operator that allocates memory itself."""
     own = [row for row in rows if row["self_allocated_bytes"] and row["operator_name"]]
-    return {"allocated": column(own, "self_allocated_bytes", 1e3)}, {"rect": len(own)}
+    return {"amount": column(own, "self_allocated_bytes", 1e3)}, {"rect": len(own)}
 
 
 def iterations(rows: Rows) -> Expected:

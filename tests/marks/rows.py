@@ -6,12 +6,21 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from hta_sql.charts.drawing.palette import named_parts
+from hta_sql.library.chart_header import chart_of
+from hta_sql.library.objects import load_library
+
 Rows = list[dict[str, Any]]
 
 Expected = tuple[dict[str, list[float]], dict[str, int]]
 """Sorted values of each drawn column, and number of visible marks of each kind."""
 
 MS, US = 1e6, 1e3
+
+
+def parts_of(analysis: str) -> dict[str, tuple[str, str]]:
+    """Return the parts that a chart declares: column ─▶ label and color."""
+    return named_parts(chart_of(load_library().find(analysis))["parts"])
 
 
 def longest(rows: Rows, column: str, top: int) -> Rows:

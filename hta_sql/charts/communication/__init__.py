@@ -5,11 +5,10 @@ from __future__ import annotations
 from hta_sql.charts.communication import (
     groups,
     hangs,
-    overlap,
     pipeline,
     stragglers,
     waits,
     what_if,
 )
 
-__all__ = ["groups", "hangs", "overlap", "pipeline", "stragglers", "waits", "what_if"]
+__all__ = ["groups", "hangs", "pipeline", "stragglers", "waits", "what_if"]

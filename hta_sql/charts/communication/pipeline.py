@@ -5,13 +5,11 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import CELLS, spread
 from hta_sql.charts.drawing.palette import (
     CLASS_COLORS,
-    IDLE_COLOR,
     NEUTRAL_COLOR,
     PHASE_COLORS,
     WAIT_COLOR,
@@ -30,17 +28,6 @@ from hta_sql.charts.drawing.style import (
     zoom,
 )
 
-STAGE_PARTS = {
-    "warm_up_ns": ("warm-up", "#8C96A0"),
-    "compute_ns": ("compute", CLASS_COLORS["computation"]),
-    "exposed_other_ns": ("collectives, copies", CLASS_COLORS["memory"]),
-    "send_alone_ns": ("sends", CLASS_COLORS["communication"]),
-    "receive_alone_ns": ("receives", WAIT_COLOR),
-    "idle_ns": ("idle", IDLE_COLOR),
-    "cool_down_ns": ("cool-down", "#DDE2E6"),
-}
-"""Column of ``pipeline_stages`` ─▶ label and color, in stacking order."""
-
 PASSES = {
     "forward": PHASE_COLORS["forward"],
     "backward": PHASE_COLORS["backward"],
@@ -51,25 +38,6 @@ PASSES = {
 
 MESSAGES = 600
 """Maximum number of messages drawn, from the start of the step."""
-
-
-@figure
-def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """Draw the mean step of each rank by stage, from the pipeline's first computation on."""
-    means = mean_steps(table, STAGE_PARTS, "pipeline", "stage", "rank")
-    means = means.sort_values(["run", "stage", "rank"], kind="stable", ignore_index=True)
-    stack = Stack(
-        title="Where the time of pipeline stages goes",
-        notes=(
-            "Mean step of each rank, from the first to the last computation of the pipeline. Sends and receives count only",
-            "while nothing else runs. The bubble is receives and idle time, without warm-up and cool-down.",
-        ),
-        legend="Part",
-        whole="the pipeline's time",
-        lane="Stage / Rank",
-    )
-    placed = means.assign(place=means.groupby("run").cumcount())
-    return stacked_parts(placed, STAGE_PARTS, stack, ("stage", "rank"), percent=percent)
 
 
 @figure

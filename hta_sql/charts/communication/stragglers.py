@@ -8,21 +8,15 @@ import pandas as pd
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
     NEUTRAL_COLOR,
-    NORMAL_COLOR,
-    OUTLIER_COLOR,
     PALE_COLOR,
 )
 from hta_sql.charts.drawing.style import (
-    MANY,
     WIDTH,
-    bars,
     colors,
     duration_unit,
     headed,
     lane_names,
-    lanes,
     marks,
-    nothing,
     panel_each,
     present,
 )
@@ -33,99 +27,10 @@ AMONG_LAST, BEFORE = "among the last", "earlier"
 
 STARTS = {AMONG_LAST: NEUTRAL_COLOR, BEFORE: PALE_COLOR}
 
-VERDICTS = {
-    "straggler": OUTLIER_COLOR,
-    "intermittent": "#E69F00",
-    "suspected": "#F0C571",
-    "no straggler": NORMAL_COLOR,
-    "unknown": "#E8E8E8",
-}
 
 STEPS_SHOWN = 6
 
 RANKS_SHOWN = 32
-
-
-@figure
-def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the excess of each rank's own work over its peers, as a share of the compared time.
-
-    If there are many ranks, those with the largest excess are shown.
-    """
-    title = "Stragglers"
-    if not table["is_straggler"].notna().any():
-        reasons = table["verdict_reason"].dropna().unique()
-        return nothing(title, f"No verdict is possible: {'; '.join(reasons)}.")
-    ordered = table.sort_values("late_ns", ascending=False, kind="stable", na_position="last")
-    kept = table.loc[sorted(ordered.index[:MANY])]
-    size, unit = duration_unit(float(kept["late_ns"].abs().max()) if len(kept) else 0)
-    rows = kept.assign(
-        lane=lane_names(kept, "rank"),
-        late=kept["verdict"]
-        .map({"none": "no straggler", "unknown": "unknown"})
-        .fillna(kept["verdict"]),
-        share=kept["late_pct"].astype(float) / 100,
-        gain=kept["cost_pct"].astype(float) / 100,
-        time=kept["late_ns"].astype(float) / size,
-        steps=kept["late_step_count"].astype(float),
-    )
-    x, width = lanes(rows)
-    notes = [
-        "Own work (compute, exposed copies, idle time) beyond the median of the peers. Waits and transfers are not own work."
-    ]
-    if len(kept) < len(table):
-        notes.append(f"The {len(kept)} of {len(table):,} ranks with the most extra work.")
-    tooltip = {
-        "lane": "Rank",
-        "late": "Verdict",
-        "time:,.3f": f"Extra work [{unit}]",
-        "share:.2%": "Share of the time",
-        "gain:.2%": "Extra wait of the peers",
-        "steps:.0f": "Late steps",
-        "cause": "Cause",
-        "subject": "Mostly in",
-    }
-    y = alt.Y("share:Q", title="Extra work", axis=alt.Axis(format="%"))
-    color = colors(present(VERDICTS, rows["late"]), None, "late")
-    chart = bars(rows, tooltip, color, x=x, y=y)
-    return chart.properties(title=headed(title, *notes), width=width)
-
-
-@figure
-def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw in how many steps each rank is among the last to start the collective."""
-    heading = "Ranks that start a collective last"
-    if not table["late_count"].fillna(0).any():
-        reasons = (
-            ", ".join(dict.fromkeys(table["reason"].dropna())) or "all ranks start at the same time"
-        )
-        return nothing(heading, f"No rank is late: {reasons}.")
-    size, unit = duration_unit(float(table["max_late_ns"].max()))
-    rows = table.assign(
-        lane=lane_names(table, "rank"),
-        late=table["total_late_ns"] / size / table["step_count"],
-    )
-    x, width = lanes(rows)
-    how = "Number of steps in which a rank is among the last to start the collective with the longest waits."
-    axis = _counting_axis(int(rows["late_count"].fillna(0).max()))
-    tooltip = {
-        "lane": "Rank",
-        "late_count:": "Steps among the last",
-        "step_count:": "Steps",
-        "late:,.3f": f"Mean delay after the first rank [{unit}]",
-        "name": "Collective",
-        "reason": "Not measured because",
-    }
-    y = alt.Y("late_count:Q", title="Steps among the last", axis=axis)
-    chart = bars(rows, tooltip, NEUTRAL_COLOR, x=x, y=y)
-    return chart.properties(title=headed(heading, how, NO_VERDICT), width=width)
-
-
-def _counting_axis(most: int) -> alt.Axis:
-    """Return an axis with ticks at integers only, so that no two ticks share a label."""
-    if most <= 10:
-        return alt.Axis(values=list(range(most + 1)), format="d")
-    return alt.Axis(tickMinStep=1, format="d")
 
 
 @figure

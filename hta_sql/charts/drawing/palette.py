@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import cycle
+from typing import Any
+
+from hta_sql.errors import LibraryError
+
 # Okabe and Ito's palette: distinguishable with every kind of color blindness, and in gray.
 BLUE, SKY_BLUE, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
 ORANGE, VERMILION, PURPLE, BLACK = "#E69F00", "#D55E00", "#CC79A7", "#000000"
@@ -20,12 +26,6 @@ WAIT_COLOR = ORANGE
 """Color of waiting, for other ranks or for the host; amber is used for nothing else."""
 
 IDLE_COLOR = "#B8C0C8"
-
-IDLE_COLORS = {"before": "#8C96A0", "between": IDLE_COLOR, "after": "#DDE2E6"}
-"""Position of idle time in a step ─▶ its shade."""
-
-UNKNOWN_COLOR = "#B8C0C8"
-"""Color of unknown parts."""
 
 UNMATCHED_COLOR = "#EFB08E"
 """Color of communication of which it is unknown whether it is transfer or waiting."""
@@ -60,8 +60,6 @@ PART_COLORS = {
     "idle": IDLE_COLOR,
 }
 
-CAUSE_COLORS = {"host_wait": WAIT_COLOR, "kernel_wait": SKY_BLUE, "other": "#BBBBBB"}
-
 NORMAL_COLOR = "#BBBBBB"
 
 OUTLIER_COLOR = "#882255"
@@ -75,6 +73,32 @@ PALE_COLOR = "#D5DADF"
 
 CHANGE_COLORS = {"longer": OUTLIER_COLOR, "shorter": "#44AA99"}
 """Colors of the two directions of a change; neither is the color of a class."""
+
+COLORS = {
+    **CLASS_COLORS,
+    **PART_COLORS,
+    **HOST_COLORS,
+    **PHASE_COLORS,
+    "wait": WAIT_COLOR,
+    "unmatched": UNMATCHED_COLOR,
+    "data loading": DATA_LOADING_COLOR,
+    "unrecorded": "#C9B7E0",
+    "neutral": NEUTRAL_COLOR,
+    "normal": NORMAL_COLOR,
+    "outlier": OUTLIER_COLOR,
+    "pale": PALE_COLOR,
+    "unknown": NORMAL_COLOR,
+}
+"""Concept ─▶ color; the charts declared in .sql files name these concepts."""
+
+SERIES_COLORS = (
+    *(BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, YELLOW, "#882255"),
+    *("#332288", "#999933"),
+)
+"""Colors of names without a color of their own, by Okabe and Ito, and three by Tol.
+
+They are distinguishable with every kind of color blindness.
+"""
 
 ON_COLOR = "#111111"
 """Text color on colored marks; dark mode does not change it."""
@@ -98,3 +122,35 @@ def ramp(color: str) -> list[str]:
     pale = "".join(f"{round(255 - _AWAY * (255 - part)):02X}" for part in parts)
     deep = "".join(f"{round((1 - _TOWARDS) * part):02X}" for part in parts)
     return [f"#{pale}", color, f"#{deep}"]
+
+
+def named_color(name: str) -> str:
+    """Return the color of a concept, or the color itself if it is written ``#RRGGBB``.
+
+    Raises:
+        LibraryError: There is no such concept.
+    """
+    if name.startswith("#"):
+        return name
+    if name not in COLORS:
+        known = ", ".join(COLORS)
+        raise LibraryError(f"A chart has the color {name!r}; write #RRGGBB or one of {known}.")
+    return COLORS[name]
+
+
+def named_parts(
+    declared: Mapping[str, Any], others: Iterable[str] = ()
+) -> dict[str, tuple[str, str]]:
+    """Return the label and color of each part of a declared chart, in the declared order.
+
+    Args:
+        declared: Part ─▶ its label, or label and color. A label that is a concept has its color.
+        others: Further parts, labeled by their names.
+    """
+    pairs = {key: [part] if isinstance(part, str) else part for key, part in declared.items()}
+    pairs |= {key: [key] for key in others if key not in pairs}
+    free = cycle(SERIES_COLORS)
+    return {
+        key: (label, named_color(color[0]) if color else COLORS.get(label) or next(free))
+        for key, (label, *color) in pairs.items()
+    }

@@ -50,7 +50,7 @@ def series(
     title: str,
     heading: str,
     color: str,
-    *,
+    *notes: str,
     axis: alt.Axis | None = None,
 ) -> alt.TopLevelMixin:
     """Draw a panel for each lane with nonzero values, limited to the lanes with the highest ones.
@@ -61,18 +61,19 @@ def series(
         title: Title of the value axis.
         heading: Title of the chart.
         color: Color of the areas.
+        *notes: How to read the chart, one line each.
         axis: Axis with the number format.
     """
-    table, notes = by_steps(table)
+    table, left_out = by_steps(table)
     peaks = table.groupby("lane", sort=False)[value].max()
     moving = peaks[peaks > 0]
     highest = moving.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN]
     shown = [lane for lane in peaks.index if lane in set(highest)]
     if not shown:
         return nothing(heading, "The value is always 0." if len(peaks) else "There are no values.")
-    notes += _left_out(peaks, len(moving), len(shown))
+    left_out += _left_out(peaks, len(moving), len(shown))
     if max(moving[shown]) > min(moving[shown]):
-        notes.append("Each panel has its own scale.")
+        left_out.append("Each panel has its own scale.")
     first, last = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
     size, unit = duration_unit(float(last - first))
     edges = np.linspace(first, max(last, first + 1), SLICES + 1)
@@ -98,17 +99,16 @@ def series(
     return areas.add_params(zoom).facet(
         row=panel_each("lane", shown),
         resolve=alt.Resolve(scale=alt.ScaleResolveMap(y="independent")),
-        title=headed(heading, how, *notes),
+        title=headed(heading, *notes, how, *left_out),
     )
 
 
-def lanes_by(table: pd.DataFrame, what: str) -> list[str]:
-    """Return lane names such as "rank 0, device 2, stream 7"; kinds of copies are unchanged."""
-    columns = ("rank", "device", what)
+def lanes_by(table: pd.DataFrame, *columns: str) -> list[str]:
+    """Return lane names such as "rank 0, device 2, stream 7"; texts are unchanged."""
     words = {
         name: table[name].map(lambda value, name=name: f"{name} {_number(value)}")
         for name in columns
-        if name != "name"
+        if pd.api.types.is_numeric_dtype(table[name])
     }
     return [lane.replace(" / ", ", ") for lane in lane_names(table.assign(**words), *columns)]
 
@@ -141,7 +141,13 @@ def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.D
 
 
 def distribution(
-    table: pd.DataFrame, measure: str, title: str, heading: str, *, color: str, unknown: str
+    table: pd.DataFrame,
+    measure: str,
+    title: str,
+    heading: str,
+    *notes: str,
+    color: str,
+    unknown: str,
 ) -> alt.TopLevelMixin:
     """Draw the distribution of a value for each lane: range, quartiles, mean over time.
 
@@ -150,6 +156,7 @@ def distribution(
         measure: Suffix of the value's columns, such as ``queue_length``.
         title: Title of the value axis.
         heading: Title of the chart.
+        *notes: How to read the chart, one line each.
         color: Color of the boxes.
         unknown: Sentence to show if no value is known.
     """
@@ -159,15 +166,20 @@ def distribution(
         return nothing(heading, unknown)
     shown = known[:MANY]
     y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))
-    tooltip = {f"{part}:,.4~g": words for part, words in DISTRIBUTION.items()}
-    base = Chart(data(followed(shown, ["lane", *DISTRIBUTION])))
+    known_parts = {part: words for part, words in DISTRIBUTION.items() if part in shown}
+    tooltip = {f"{part}:,.4~g": words for part, words in known_parts.items()}
+    base = Chart(data(followed(shown, ["lane", *known_parts])))
     base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *tooltips(tooltip)])
-    subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
+    subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median."
+    if "time_mean" in known_parts:
+        subtitle += " Point: mean over time."
     if len(shown) < len(known):
-        subtitle += f". {len(shown)} of {len(known)} shown"
-    return alt.layer(
+        subtitle += f" {len(shown)} of {len(known)} shown."
+    layers = [
         base.mark_rule(color=color).encode(x=alt.X("min:Q", title=title), x2="max:Q"),
         base.mark_bar(color=color, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
         base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
-        base.mark_circle(color="black", size=45, opacity=1).encode(x="time_mean:Q"),
-    ).properties(title=alt.Title(heading, subtitle=subtitle), width=WIDTH)
+    ]
+    if "time_mean" in known_parts:
+        layers.append(base.mark_circle(color="black", size=45, opacity=1).encode(x="time_mean:Q"))
+    return alt.layer(*layers).properties(title=headed(heading, *notes, subtitle), width=WIDTH)

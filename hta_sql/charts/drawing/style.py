@@ -329,7 +329,7 @@ def label_angle(names: Iterable[str], step: int) -> int:
 def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:
     """Return lane names from the identifying columns, with the run only if there are several."""
     shown = table[list(columns)]
-    if len(set(table["run"])) > 1:
+    if "run" in table and len(set(table["run"])) > 1:
         runs = table["run"].map(short_runs(table["run"]))
         shown = pd.concat([runs, shown], axis=1)
     rows = shown.itertuples(index=False, name=None)

@@ -11,7 +11,6 @@ from hta_sql.charts.drawing.palette import CLASS_COLORS, ramp
 from hta_sql.charts.drawing.style import (
     OWN_COLORS,
     WIDTH,
-    bars_by_name,
     by_name,
     by_run,
     colors,
@@ -26,7 +25,6 @@ from hta_sql.charts.drawing.style import (
     mean_and_span,
     of_ranks,
     order,
-    present,
     shades,
     subtitled,
     tooltips,
@@ -112,41 +110,6 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     below = middle.mark_text(fontSize=12, dy=13, color="#555555").encode(text=alt.value(what))
     donut = alt.layer(ring, shares, total, below).properties(width=300, height=300)
     return donut.properties(title=subtitled(f"Run {run}")) if run else donut
-
-
-@figure
-def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """Draw the time of kernels inside CUDA graphs by source line, colored by class.
-
-    Ranks are summed.
-    """
-    frames = zip(table["frame"], table["name"], strict=True)
-    where = [frame if isinstance(frame, str) else name for frame, name in frames]
-    lines = table.assign(where=where)
-    lines = lines.assign(lane=lane_names(lines, "where"))
-    sums = lines.groupby(["lane", "class"], as_index=False)[["sum_ns", "run_count"]].sum()
-    sums["all"] = sums.groupby("lane")["sum_ns"].transform("sum")
-    sums = sums.sort_values(["all", "lane", "class"], ascending=[False, True, True])
-    rows = sums[sums["lane"].isin(sums["lane"].drop_duplicates().head(top))]
-    size, unit = duration_unit(float(rows["all"].max()) if len(rows) else 0)
-    rows = rows.assign(
-        time=rows["sum_ns"] / size,
-        share=rows["sum_ns"] / max(float(sums["sum_ns"].sum()), 1),
-        short=labels(rows["lane"]),
-    )
-    palette = present(CLASS_COLORS, rows["class"])
-    color = colors(palette, "Class", "class", legend=alt.Legend(orient="bottom"))
-    time = f"Time of all replays [{unit}]"
-    tooltip = {
-        "lane": "Where",
-        "class": "Class",
-        "time:,.3f": time,
-        "share:.1%": "Share of time in graphs",
-        "run_count:,": "Runs",
-    }
-    bars = bars_by_name(rows, alt.X("time:Q", title=time), tooltip, color)
-    note = "Sum over all ranks, by the source line that launched the operation during capture, or by its name if the line is unknown."
-    return bars.properties(height=alt.Step(20), title=headed("Time in CUDA graphs", note))
 
 
 @figure

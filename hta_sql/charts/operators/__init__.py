@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hta_sql.charts.operators import costs, counts, flame_graph, source, work
+from hta_sql.charts.operators import costs, counts, flame_graph, work
 
-__all__ = ["costs", "counts", "flame_graph", "source", "work"]
+__all__ = ["costs", "counts", "flame_graph", "work"]

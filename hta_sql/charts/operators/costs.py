@@ -19,14 +19,11 @@ from hta_sql.charts.drawing.style import (
     labels,
     lane_names,
     mean_and_span,
-    nothing,
     of_ranks,
     subtitled,
     tooltips,
     zoom,
 )
-
-SIDE_COLORS = {"host": HOST_COLORS["operator"], "device": NEUTRAL_COLOR}
 
 DELAYS = {
     "launch_delay_ns": ("Operator to launch", HOST_COLORS["operator"]),
@@ -114,69 +111,3 @@ def _delays(
     }
     bars = bars_by_name(shown, alt.X("time:Q", title=f"Mean delay [{unit}]"), tooltip, color, y=y)
     return bars.properties(width=WIDTH // 2, title=subtitled(name)).add_params(zoom(column))
-
-
-@figure
-def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """Draw the longest operations, one panel for the host and one for the device.
-
-    ``top`` applies to each panel.
-    """
-    sides = table["side"].fillna("host and device")
-    named = table.assign(lane=lane_names(table, "name"))
-    panels: list[alt.Chart] = []
-    for side in dict.fromkeys(sides):
-        rows = named[sides == side].nlargest(top, "sum_ns")
-        size, unit = duration_unit(float(rows["sum_ns"].max()))
-        rows = rows.assign(
-            short=labels(distinct(list(rows["lane"]))),
-            time=rows["sum_ns"] / size,
-        )
-        tooltip = {
-            "lane": "Operation",
-            "category": "Category",
-            "time:,.3f": f"Total [{unit}]",
-            "op_count:,": "Operations",
-        }
-        x = alt.X("time:Q", title=f"Total duration [{unit}]")
-        bars = bars_by_name(rows, x, tooltip, SIDE_COLORS.get(side, NEUTRAL_COLOR))
-        zoomed = bars.add_params(zoom(f"ops_{len(panels)}"))
-        panels.append(zoomed.properties(title=subtitled(side)))
-    return alt.vconcat(
-        *panels,
-        title=headed(
-            "The longest operations",
-            "Sum over all ranks. On the host, the time of a call includes its callees.",
-        ),
-    )
-
-
-@figure
-def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """Draw the operators with the most self time, one panel for the device and one for the host.
-
-    Ranks are summed; ``top`` applies to each panel.
-    """
-    lanes = lane_names(table, "name")
-    sums = table.assign(lane=lanes).groupby("lane", as_index=False)
-    costs = sums[["device_self_ns", "host_self_ns", "call_count"]].sum()
-    panels: list[alt.Chart] = []
-    for side in ("device", "host"):
-        own = costs[costs[f"{side}_self_ns"] > 0]
-        rows = own.nlargest(top, f"{side}_self_ns")
-        if not len(rows):
-            continue
-        size, unit = duration_unit(float(rows[f"{side}_self_ns"].max()))
-        rows = rows.assign(
-            short=labels(distinct(list(rows["lane"]))), **{side: rows[f"{side}_self_ns"] / size}
-        )
-        time = f"Self time [{unit}]"
-        tooltip = {"lane": "Operator", f"{side}:,.3f": time, "call_count:,": "Calls"}
-        bars = bars_by_name(rows, alt.X(f"{side}:Q", title=time), tooltip, SIDE_COLORS[side])
-        zoomed = bars.add_params(zoom(f"operators_{side}"))
-        panels.append(zoomed.properties(title=subtitled(side)))
-    title = "The most expensive operators"
-    if not panels:
-        return nothing(title, "No operator took any time.")
-    note = "Self time, summed over all ranks: without callees. Device: the operations that they launch."
-    return alt.vconcat(*panels, title=headed(title, note))

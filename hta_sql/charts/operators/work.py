@@ -9,10 +9,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.bars import Stack, stacked_bars
 from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, PHASE_COLORS
+from hta_sql.charts.drawing.palette import CLASS_COLORS
 from hta_sql.charts.drawing.style import (
     WIDTH,
     colors,
@@ -50,33 +49,6 @@ _LINE = 14
 
 MATH_TYPES = {"fp32_vector": "fp32, no tensor cores", "fp64_vector": "fp64, no tensor cores"}
 """Kind of arithmetic in the table of peaks ─▶ label, if different."""
-
-PHASES = {**PHASE_COLORS, "unknown": NORMAL_COLOR}
-
-
-@figure
-def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the device time per rank for each kind of work, by phase, longest first."""
-    ranks = table.groupby("run")["rank"].nunique()
-    rows = table.assign(phase=table["phase"].astype(object).fillna("unknown"))
-    rows["mean_ns"] = rows["device_ns"] / rows["run"].map(ranks)
-    wide = rows.pivot_table("mean_ns", ["run", "category"], "phase", "sum", fill_value=0)
-    palette = present(PHASES, wide)
-    wide["total"] = wide[list(palette)].sum(axis=1)
-    wide = wide.sort_values(["total", "category"], ascending=[False, True]).reset_index()
-    note = "Device time, mean of the ranks" if ranks.max() > 1 else "Device time"
-    stack = Stack(
-        palette=palette,
-        title="Device time by kind of work",
-        notes=(
-            f"{note}. The category follows from the operator that launched the kernel, or else from the kernel's name.",
-        ),
-        legend="Phase",
-        whole="the category",
-        lane="Category",
-    )
-    named = wide.assign(lane=lane_names(wide, "category"), place=range(len(wide)))
-    return stacked_bars(named, stack, percent=False)
 
 
 @figure

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hta_sql.charts.timeline import breakdown, cluster, frames, gpu, idle, ranks, steps
+from hta_sql.charts.timeline import cluster, frames, gpu, idle, ranks, steps
 
-__all__ = ["breakdown", "cluster", "frames", "gpu", "idle", "ranks", "steps"]
+__all__ = ["cluster", "frames", "gpu", "idle", "ranks", "steps"]

@@ -5,14 +5,11 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_bucket
 from hta_sql.charts.drawing.matrix import CELLS, filled, matrix, spread
 from hta_sql.charts.drawing.palette import (
     CHANGE_COLORS,
-    CLASS_COLORS,
-    NEUTRAL_COLOR,
     SKY_BLUE,
     ramp,
 )
@@ -20,14 +17,6 @@ from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
 
 BUCKETS = 4_000
 """Maximum number of time buckets of all ranks: a browser draws them in a second."""
-
-STEP_PARTS = {
-    "iteration_interval_ns": ("iteration interval", NEUTRAL_COLOR),
-    "forward_backward_ns": ("forward and backward", CLASS_COLORS["computation"]),
-    "tail_ns": ("tail", CLASS_COLORS["communication"]),
-    "rest_ns": ("not separable", "#BBBBBB"),
-}
-"""Column of ``cluster_step_trace`` ─▶ label and color, in stacking order."""
 
 
 @figure
@@ -129,23 +118,3 @@ def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         notes.append(f"{CELLS} of {ranks:,} ranks, sampled evenly.")
     how = "Share of the time during which a kernel, copy or memset runs. Gray: not captured."
     return alt.vconcat(*panels, title=headed("Utilization of the devices over time", how, *notes))
-
-
-@figure
-def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """Draw iteration interval, forward and backward, and tail of each rank's mean step."""
-    names = ["iteration_interval_ns", "forward_backward_ns", "tail_ns"]
-    known = table.assign(**{name: table[name].astype(float).fillna(0) for name in names})
-    rest = known["total_ns"] - known[names].sum(axis=1)
-    means = mean_steps(known.assign(rest_ns=rest), STEP_PARTS)
-    stack = Stack(
-        title="Iteration interval, forward and backward, tail",
-        notes=(
-            "Mean device step of each rank. Device steps follow each other without overlap, so they differ from host steps.",
-            "A long interval: late data. A long forward and backward: slow computation. A long tail: optimizer and",
-            "communication of parameters.",
-        ),
-        legend="Part",
-        whole="the step",
-    )
-    return stacked_parts(means, STEP_PARTS, stack, percent=percent)

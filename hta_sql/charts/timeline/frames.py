@@ -5,16 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.palette import (
-    BLUE,
-    GREEN,
-    NORMAL_COLOR,
-    ORANGE,
-    PURPLE,
-    SKY_BLUE,
-    VERMILION,
-    YELLOW,
-)
+from hta_sql.charts.drawing.palette import NORMAL_COLOR, SERIES_COLORS
 from hta_sql.charts.drawing.style import (
     TIMELINE_WIDTH,
     colors,
@@ -26,12 +17,6 @@ from hta_sql.charts.drawing.style import (
 )
 
 MAX_EVENTS = 5000
-
-COLORS = (
-    *(BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, YELLOW, "#882255"),
-    *("#332288", "#999933"),
-)
-"""Colors by Okabe and Ito, and three by Tol: distinguishable with every kind of color blindness."""
 
 REST = "(others)"
 
@@ -50,7 +35,7 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     """
     lasts = events["end"] - events["start"]
     shown = events.loc[lasts.nlargest(MAX_EVENTS).index] if len(events) > MAX_EVENTS else events
-    common = list(lasts.groupby(events["color"]).sum().nlargest(len(COLORS)).index)
+    common = list(lasts.groupby(events["color"]).sum().nlargest(len(SERIES_COLORS)).index)
     span = float(events["end"].max() - events["start"].min()) if len(events) else 0.0
     size, unit = duration_unit(1000 * span)
     scale = 1000 / size
@@ -59,7 +44,7 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     drawn["x"] = (shown["start"] - events["start"].min()) * scale
     drawn["x2"] = (shown["end"] - events["start"].min()) * scale
     drawn = readable(drawn.rename(columns={name: f"hover {name}" for name in hover}))
-    palette = dict(zip(common, COLORS, strict=False)) | {REST: NORMAL_COLOR}
+    palette = dict(zip(common, SERIES_COLORS, strict=False)) | {REST: NORMAL_COLOR}
     note = f"the longest {MAX_EVENTS:,} of {len(events):,} events"
     chart = marks(
         "bar",

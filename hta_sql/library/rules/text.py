@@ -11,7 +11,8 @@ import duckdb
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.answers import first_terms
-from hta_sql.library.header import REPORT, TITLE_CHARACTERS
+from hta_sql.library.chart_header import chart_problems
+from hta_sql.library.header import CHART, REPORT, TITLE_CHARACTERS
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.rules.problem import (
     Found,
@@ -92,6 +93,7 @@ def _of_one(
         yield from drawn_from(library, about)
         yield from reported(about)
         yield from shown(about)
+        yield from ((f"^-- {CHART}:", problem) for problem in chart_problems(about))
         yield from scope(about)
         yield from apart(about)
         yield from references_of_analysis(library, statement)

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts import FIGURES, draw
+from hta_sql.charts import draw, figure_of
 from hta_sql.errors import HtaSqlError
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.parameters import taken_by
@@ -69,7 +69,7 @@ def topics(store: TraceStore) -> dict[str, dict[str, str]]:
     return {
         TOPICS.get(key, key.capitalize()): {
             f"{a.title} ({a.base_name})": a.base_name
-            for a in sorted(found[key], key=lambda a: (a.base_name not in FIGURES, a.base_name))
+            for a in sorted(found[key], key=lambda a: (figure_of(a) is None, a.base_name))
         }
         for key in order
     }
@@ -118,7 +118,7 @@ def asked(store: TraceStore, query: str) -> Result | str:
 
 def chart_of(result: Result) -> alt.TopLevelMixin | None:
     """Draw a result with clickable marks; None if the analysis has no figure."""
-    if result.analysis is None or result.analysis.base_name not in FIGURES:
+    if result.analysis is None or figure_of(result.analysis) is None:
         return None
     try:
         spec = json.loads(draw(result).to_json())

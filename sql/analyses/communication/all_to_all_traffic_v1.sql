@@ -12,6 +12,17 @@
 -- Since: 0.1
 -- Reference: TraceLens nccl_all2allv, msprof-analyze communication matrix
 -- Needs: all-to-all collectives; sizes need arguments of collectives
+-- Chart:
+--   mark = "matrix"
+--   title = "All-to-all traffic between ranks"
+--   notes = [
+--     "Strong color: much data. A strong row and column: the rank holds popular experts. Gray: unknown. Unknown sizes are not counted.",
+--   ]
+--   reason = "reason"
+--   from = "src_rank"
+--   to = "dst_rank"
+--   value = "known_bytes"
+--   measure = "Sent"
 CREATE OR REPLACE MACRO all_to_all_traffic_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

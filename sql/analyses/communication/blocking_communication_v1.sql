@@ -16,6 +16,18 @@
 -- Since: 0.1
 -- Reference: Megatron-Bridge, exposed is not blocking
 -- Needs: GPU activity that communicates; host operators; calls that make streams wait
+-- Chart:
+--   mark = "stack"
+--   title = "Exposed communication: does it block?"
+--   notes = [
+--     "Sum over the host's steps of each rank. Blocking: on the rank's critical path. Coincident: the rank was also",
+--     "held up by something else, so a faster network would gain nothing.",
+--   ]
+--   legend = "Part"
+--   whole = "exposed communication"
+--   parts.exposed_blocking_ns = ["blocking", "communication"]
+--   parts.exposed_coincident_ns = ["coincident", "computation+memory"]
+--   parts.exposed_unknown_ns = ["unknown", "#B8C0C8"]
 CREATE OR REPLACE MACRO blocking_communication_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -10,6 +10,15 @@
 -- Reference: HTA get_comm_comp_overlap
 -- Needs: GPU activity
 -- Report: first 4
+-- Chart:
+--   mark = "stack"
+--   title = "Communication overlapped by computation"
+--   notes = ["All communication of each rank. Overlapped: the rank computes at the same time. Exposed: it does not."]
+--   legend = "Communication"
+--   whole = "communication"
+--   parts.overlapped_ns = ["overlapped", "computation+communication"]
+--   total = "communication_ns"
+--   rest = ["exposed", "communication"]
 CREATE OR REPLACE MACRO comm_comp_overlap_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

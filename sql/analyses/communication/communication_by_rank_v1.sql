@@ -12,6 +12,16 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster communication; TraceLens straggler_summary
 -- Needs: GPU activity that communicates, or MindSpore cluster data
+-- Chart:
+--   mark = "stack"
+--   title = "Communication and waiting"
+--   notes = ["Sum over the collectives of each rank. A rank that hardly waits arrives last, and the others wait for it."]
+--   bar = ["rank or host_name"]
+--   legend = "Part"
+--   whole = "communication"
+--   parts.communication_ns = "communication"
+--   parts.wait_ns = "wait"
+--   parts.unmatched_ns = "unmatched"
 CREATE OR REPLACE MACRO communication_by_rank_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -16,6 +16,15 @@
 -- Since: 0.1
 -- Reference: DeepEP (deepseek-ai/DeepEP), low-latency kernels with receive hooks
 -- Needs: kernels of an expert-parallel library
+-- Chart:
+--   mark = "stack"
+--   title = "Expert-parallel exchanges"
+--   notes = ["Sum over the calls of each rank."]
+--   bar = ["rank", "comm_role"]
+--   legend = "Part"
+--   whole = "exchanges"
+--   parts.overlapped_ns = ["overlapped", "computation+communication"]
+--   parts.exposed_ns = ["exposed", "communication"]
 CREATE OR REPLACE MACRO expert_parallel_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

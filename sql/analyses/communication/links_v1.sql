@@ -15,6 +15,18 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight link matrix, msprof-analyze slow_link
 -- Needs: sends and receives, all-to-alls with split sizes, or MindSpore cluster data
+-- Chart:
+--   mark = "matrix"
+--   title = "Bandwidth of links"
+--   notes = [
+--     "Median of the transfers. For an all-to-all, this is a lower bound of the link's bandwidth. Gray: unknown.",
+--   ]
+--   reason = "reason"
+--   from = "src_rank"
+--   to = "dst_rank"
+--   value = "median_gbps"
+--   measure = "GB/s"
+--   combine = "max"
 CREATE OR REPLACE MACRO links_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

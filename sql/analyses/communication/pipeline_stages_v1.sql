@@ -15,6 +15,24 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight pipeline parallel page
 -- Needs: sends and receives that record their ranks, between stages of a pipeline
+-- Chart:
+--   mark = "stack"
+--   title = "Where the time of pipeline stages goes"
+--   notes = [
+--     "Mean step of each rank, from the first to the last computation of the pipeline. Sends and receives count only",
+--     "while nothing else runs. The bubble is receives and idle time, without warm-up and cool-down.",
+--   ]
+--   bar = ["stage", "rank"]
+--   mean = "step"
+--   legend = "Part"
+--   whole = "the pipeline's time"
+--   parts.warm_up_ns = ["warm-up", "#8C96A0"]
+--   parts.compute_ns = ["compute", "computation"]
+--   parts.exposed_other_ns = ["collectives, copies", "memory"]
+--   parts.send_alone_ns = ["sends", "communication"]
+--   parts.receive_alone_ns = ["receives", "wait"]
+--   parts.idle_ns = "idle"
+--   parts.cool_down_ns = ["cool-down", "#DDE2E6"]
 CREATE OR REPLACE MACRO pipeline_stages_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -12,6 +12,21 @@
 -- Since: 0.1
 -- Reference: HTA get_potential_stragglers
 -- Needs: GPU activity of two ranks that communicate
+-- Chart:
+--   mark = "ranks"
+--   title = "Ranks that start a collective last"
+--   notes = [
+--     "Number of steps in which a rank is among the last to start the collective with the longest waits.",
+--     "HTA's rule always names some ranks, so it gives no verdict; for one, see the chart “Stragglers”.",
+--   ]
+--   empty = "No rank is late."
+--   reason = "reason"
+--   value = "late_count"
+--   measure = "Steps among the last"
+--   tooltip.step_count = "Steps"
+--   tooltip.total_late_ns = "Total delay after the first rank"
+--   tooltip.name = "Collective"
+--   tooltip.reason = "Not measured because"
 CREATE OR REPLACE MACRO potential_stragglers_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

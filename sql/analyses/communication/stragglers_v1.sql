@@ -27,6 +27,29 @@
 -- Reference: TraceLens straggler_summary, msprof-analyze slow_rank
 -- Needs: GPU activity of two ranks that communicate
 -- Report: first 1
+-- Chart:
+--   mark = "ranks"
+--   title = "Stragglers"
+--   notes = [
+--     "Own work (compute, exposed copies, idle time) beyond the median of the peers, as a share of the compared time. Waits and transfers are not own work.",
+--   ]
+--   known = "is_straggler"
+--   empty = "No verdict is possible."
+--   reason = "verdict_reason"
+--   value = "late_pct"
+--   measure = "Extra work"
+--   legend = "Verdict"
+--   part = "verdict"
+--   parts.straggler = ["straggler", "outlier"]
+--   parts.intermittent = ["intermittent", "#E69F00"]
+--   parts.suspected = ["suspected", "#F0C571"]
+--   parts.none = ["no straggler", "normal"]
+--   parts.unknown = ["unknown", "#E8E8E8"]
+--   tooltip.late_ns = "Extra work"
+--   tooltip.cost_pct = "Extra wait of the peers"
+--   tooltip.late_step_count = "Late steps"
+--   tooltip.cause = "Cause"
+--   tooltip.subject = "Mostly in"
 CREATE OR REPLACE MACRO stragglers_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -16,6 +16,22 @@
 -- Reference: torch.cuda.graph_annotations
 -- Needs: GPU activity with ids of graph nodes (CUDA 12), or the capture of the graphs
 -- Report: at most 64 ranks
+-- Chart:
+--   mark = "bars"
+--   title = "Time in CUDA graphs"
+--   notes = [
+--     "Sum over all ranks, by the source line that launched the operation during capture, or by its name if the line is unknown.",
+--   ]
+--   top = 20
+--   name = "frame or name"
+--   value = "sum_ns"
+--   measure = "Time of all replays"
+--   legend = "Class"
+--   part = "class"
+--   parts.computation = "computation"
+--   parts.communication = "communication"
+--   parts.memory = "memory"
+--   tooltip.run_count = "Runs"
 CREATE OR REPLACE MACRO graph_kernels_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

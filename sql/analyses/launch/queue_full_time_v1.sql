@@ -10,6 +10,16 @@
 -- Since: 0.1
 -- Reference: HTA get_time_spent_blocked_on_full_queue
 -- Needs: GPU activity and runtime calls
+-- Chart:
+--   mark = "ranks"
+--   title = "Time during which launch queues are full"
+--   empty = "No queue was full."
+--   bar = ["rank", "device", "stream"]
+--   value = "full_pct"
+--   measure = "Share of the observed time"
+--   tooltip.full_ns = "Time"
+--   tooltip.full_count = "Times it became full"
+--   tooltip.max_length = "Longest queue"
 CREATE OR REPLACE MACRO queue_full_time_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

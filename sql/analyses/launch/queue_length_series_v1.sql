@@ -12,6 +12,12 @@
 -- Reference: HTA get_queue_length_time_series
 -- Needs: GPU activity and runtime calls
 -- Report: chart; at most 8 ranks
+-- Chart:
+--   mark = "line"
+--   title = "Queue length of each stream"
+--   bar = ["rank", "device", "stream"]
+--   value = "queue_length"
+--   measure = "Operations waiting"
 CREATE OR REPLACE MACRO queue_length_series_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

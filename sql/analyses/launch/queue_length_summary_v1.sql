@@ -9,6 +9,13 @@
 -- Since: 0.1
 -- Reference: HTA get_queue_length_summary
 -- Needs: GPU activity and runtime calls
+-- Chart:
+--   mark = "box"
+--   title = "Queue length of each stream"
+--   empty = "The queue lengths are unknown: the launches are not in the traces."
+--   bar = ["rank", "device", "stream"]
+--   statistic = "length"
+--   measure = "Operations waiting"
 CREATE OR REPLACE MACRO queue_length_summary_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

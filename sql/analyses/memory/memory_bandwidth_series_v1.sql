@@ -11,6 +11,13 @@
 -- Reference: HTA get_memory_bw_time_series
 -- Needs: GPU activity
 -- Report: chart; at most 8 ranks
+-- Chart:
+--   mark = "line"
+--   title = "Bandwidth of each kind of copy"
+--   bar = ["rank", "device", "name"]
+--   value = "bandwidth_gbps or computed_gbps"
+--   measure = "GB/s"
+--   color = "memory"
 CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,6 +9,14 @@
 -- Since: 0.1
 -- Reference: HTA get_memory_bw_summary
 -- Needs: GPU activity
+-- Chart:
+--   mark = "box"
+--   title = "Bandwidth of each kind of copy"
+--   empty = "The traces record no bandwidth of these copies."
+--   bar = ["rank", "device", "name"]
+--   statistic = "gbps"
+--   measure = "Recorded bandwidth [GB/s]"
+--   color = "memory"
 CREATE OR REPLACE MACRO memory_bandwidth_summary_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -14,6 +14,21 @@
 -- Reference: TensorBoard profiler plugin, memory statistics
 -- Needs: memory events (profile_memory=True); modules need with_stack
 -- Report: at most 64 ranks; if memory_events
+-- Chart:
+--   mark = "bars"
+--   title = "The operators that allocate the most memory"
+--   notes = ["Sum over all ranks, without the operators that they call. Memory that is reused counts each time."]
+--   empty = "No operator allocated anything."
+--   name = "operator_name"
+--   value = "self_allocated_bytes"
+--   measure = "Allocated, without callees"
+--   part = "device_type"
+--   separate = true
+--   parts.1 = ["GPU", "memory"]
+--   parts.0 = ["CPU", "memory"]
+--   tooltip.self_increase_bytes = "Allocated - freed"
+--   tooltip.self_allocation_count = "Allocations"
+--   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO memory_by_operator_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

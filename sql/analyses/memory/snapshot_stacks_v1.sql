@@ -11,6 +11,26 @@
 -- Reference: torch.cuda._memory_viz.memory
 -- Needs: memory snapshots; stacks need torch.cuda.memory._record_memory_history
 -- Report: chart; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
+-- Chart:
+--   mark = "bars"
+--   title = "Memory in use in the snapshot, by source line"
+--   empty = "No block was in use."
+--   where.state = "active_allocated"
+--   top = 20
+--   name = "frame"
+--   unnamed = "no stack"
+--   value = "bytes"
+--   measure = "In use"
+--   legend = "Category"
+--   part = "category"
+--   parts.parameters = ["parameters", "#0072B2"]
+--   parts.gradients = ["gradients", "#D55E00"]
+--   parts.activations = ["activations", "#009E73"]
+--   parts.optimizer = "optimizer"
+--   parts.sharding = ["sharding", "#8FBC5A"]
+--   parts.communication = "communication"
+--   parts.unknown = ["unknown", "#CCCCCC"]
+--   tooltip.block_count = "Blocks"
 CREATE OR REPLACE MACRO snapshot_stacks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

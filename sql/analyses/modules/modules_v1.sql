@@ -22,6 +22,22 @@
 -- Needs: nn.Module calls (with_stack)
 -- Report: at most 64 ranks
 -- Ranks: independent
+-- Chart:
+--   mark = "bars"
+--   title = "The most expensive modules"
+--   notes = [
+--     "Self time, summed over all ranks: time in a module, without the modules inside it.",
+--     "Backward: the backward pass of its operators, including recomputation.",
+--   ]
+--   empty = "No module took any time."
+--   name = "path"
+--   measure = "Self time"
+--   legend = "Time"
+--   panels.device.device_self_ns = "forward"
+--   panels.device.backward_device_self_ns = "backward"
+--   panels.host.host_self_ns = "forward"
+--   panels.host.backward_host_self_ns = "backward"
+--   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO modules_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

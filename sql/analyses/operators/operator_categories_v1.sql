@@ -10,6 +10,22 @@
 -- Since: 0.1
 -- Reference: TraceLens ops_by_category
 -- Needs: GPU activity; operators and runtime calls for phases
+-- Chart:
+--   mark = "stack"
+--   title = "Device time by kind of work"
+--   notes = [
+--     "Device time, mean of the ranks. The category follows from the operator that launched the kernel, or else from the kernel's name.",
+--   ]
+--   bar = ["category"]
+--   mean = "rank"
+--   shares = false
+--   legend = "Phase"
+--   whole = "the category"
+--   value = "device_ns"
+--   part = "phase"
+--   parts.forward = "forward"
+--   parts.backward = "backward"
+--   parts.optimizer = "optimizer"
 CREATE OR REPLACE MACRO operator_categories_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

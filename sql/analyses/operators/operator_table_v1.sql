@@ -27,6 +27,16 @@
 -- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack for stacks, plus verbose for stacks like torch's
 -- Report: first 1; at most 64 ranks
 -- Ranks: independent
+-- Chart:
+--   mark = "bars"
+--   title = "The most expensive operators"
+--   notes = ["Self time, summed over all ranks: without callees. Device: the operations that they launch."]
+--   empty = "No operator took any time."
+--   name = "name"
+--   measure = "Self time"
+--   panels.device.device_self_ns = ["device", "neutral"]
+--   panels.host.host_self_ns = ["host", "operator"]
+--   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO operator_table_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -10,6 +10,21 @@
 -- Since: 0.1
 -- Reference: HTA LabeledTrace.get_ops_summary
 -- Needs: only a trace
+-- Chart:
+--   mark = "bars"
+--   title = "The longest operations"
+--   notes = ["Sum over all ranks. On the host, the time of a call includes its callees."]
+--   empty = "No operation took any time."
+--   name = "name"
+--   value = "sum_ns"
+--   measure = "Total duration"
+--   part = "side"
+--   separate = true
+--   parts.host = ["host", "operator"]
+--   parts.device = ["device", "neutral"]
+--   parts.unknown = ["host and device", "neutral"]
+--   tooltip.category = "Category"
+--   tooltip.op_count = "Operations"
 CREATE OR REPLACE MACRO ops_by_name_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -20,6 +20,21 @@
 -- Needs: Python frames (with_stack)
 -- Report: first 4; at most 64 ranks
 -- Ranks: independent
+-- Chart:
+--   mark = "bars"
+--   title = "Most expensive source lines"
+--   notes = [
+--     "Self time, summed over all ranks: time in a line, without the lines that it calls. Built-in functions count for their caller.",
+--     "Device: operations launched by the line, and by the backward pass of its operators.",
+--   ]
+--   empty = "The traces have no Python frames. Profile with with_stack=True."
+--   name = "frame"
+--   measure = "Self time"
+--   legend = "Time"
+--   panels.device.device_self_ns = ["self", "neutral"]
+--   panels.device.backward_device_self_ns = ["backward pass", "backward"]
+--   panels.host.host_self_ns = ["self", "neutral"]
+--   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO source_lines_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -8,6 +8,22 @@
 -- Reference: TraceLens inference report, categories of kernels
 -- Needs: annotations of a serving engine, or graph replays
 -- Scope: runs, ranks; iterations of a server are not profiler steps
+-- Chart:
+--   mark = "stack"
+--   title = "Where the device time of iterations goes"
+--   notes = ["Mean iteration of each phase."]
+--   bar = ["category"]
+--   mean = "rank"
+--   shares = false
+--   legend = "Phase"
+--   whole = "the category"
+--   value = "iteration_ns"
+--   part = "phase"
+--   parts.prefill = ["prefill", "computation"]
+--   parts.mixed = ["mixed", "#CC79A7"]
+--   parts.decode = ["decode", "#009E73"]
+--   parts.speculative = ["speculative", "#56B4E9"]
+--   parts.idle = "idle"
 CREATE OR REPLACE MACRO serving_kinds_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -19,6 +19,22 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster step trace
 -- Needs: MindSpore cluster data, or the profiler's schedule and GPU activity
+-- Chart:
+--   mark = "stack"
+--   title = "Iteration interval, forward and backward, tail"
+--   notes = [
+--     "Mean device step of each rank. Device steps follow each other without overlap, so they differ from host steps.",
+--     "A long interval: late data. A long forward and backward: slow computation. A long tail: optimizer and",
+--     "communication of parameters.",
+--   ]
+--   mean = "step"
+--   legend = "Part"
+--   whole = "the step"
+--   parts.iteration_interval_ns = ["iteration interval", "neutral"]
+--   parts.forward_backward_ns = ["forward and backward", "computation"]
+--   parts.tail_ns = ["tail", "communication"]
+--   total = "total_ns"
+--   rest = ["not separable", "normal"]
 CREATE OR REPLACE MACRO cluster_step_trace_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

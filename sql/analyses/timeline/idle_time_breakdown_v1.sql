@@ -10,6 +10,21 @@
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, first table
 -- Needs: GPU activity
+-- Chart:
+--   mark = "stack"
+--   title = "Why each stream is idle"
+--   notes = [
+--     "Sum over each stream, between its operations; over all streams of a rank if there are many. host_wait: the host had not launched the next",
+--     "operation yet. kernel_wait: a short gap in the queue. other: a longer gap, for example a wait for another stream.",
+--   ]
+--   bar = ["rank", "device", "stream"]
+--   legend = "Cause"
+--   whole = "the idle time"
+--   value = "idle_ns"
+--   part = "category"
+--   parts.host_wait = ["host_wait", "wait"]
+--   parts.kernel_wait = ["kernel_wait", "#56B4E9"]
+--   parts.other = ["other", "normal"]
 CREATE OR REPLACE MACRO idle_time_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -20,6 +20,29 @@
 -- Reference: TraceLens gpu_timeline, with the host step and separate wait time
 -- Needs: nothing; steps need the profiler's schedule
 -- Report: first 1
+-- Chart:
+--   mark = "stack"
+--   title = "Where a step goes"
+--   notes = [
+--     "Mean of the host's steps of each rank. Transfers, waits for other ranks and copies count only if not overlapped by",
+--     "computation. Transfer or wait: not matched with other ranks, so it is unknown which. Idle: before the first GPU",
+--     "operation, between operations, after the last. Unrecorded: the GPU ran work that is not in the trace; this time is",
+--     "neither idle nor compute.",
+--   ]
+--   mean = "step"
+--   legend = "Part"
+--   whole = "the step"
+--   parts.compute_ns = ["compute", "computation"]
+--   parts.exposed_transfer_ns = ["transfer", "communication"]
+--   parts.exposed_unmatched_ns = ["transfer or wait", "unmatched"]
+--   parts.exposed_wait_ns = "wait"
+--   parts.exposed_memory_ns = ["copies", "memory"]
+--   parts.unrecorded_before_ns = ["earlier work, unrecorded", "unrecorded"]
+--   parts.unrecorded_lost_ns = ["lost records", "#B39DD3"]
+--   parts.unrecorded_after_ns = ["unrecorded at the end", "#DCD0EC"]
+--   parts.idle_before_ns = ["idle before", "#8C96A0"]
+--   parts.idle_between_ns = ["idle between", "idle"]
+--   parts.idle_after_ns = ["idle after", "#DDE2E6"]
 CREATE OR REPLACE MACRO step_accounting_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -14,6 +14,25 @@
 -- Reference: TensorBoard profiler plugin, step time breakdown
 -- Needs: nothing; steps need the profiler's schedule
 -- Report: first 6
+-- Chart:
+--   mark = "stack"
+--   title = "Roles of the time of a step"
+--   notes = [
+--     "Mean device step of each rank. A device step ends when all operations launched in it have ended, so it is",
+--     "longer than the host step and overlaps the next one. Each moment counts for the first role that applies,",
+--     "from left to right.",
+--   ]
+--   mean = "step"
+--   legend = "Role"
+--   whole = "the step"
+--   parts.kernel_ns = ["kernel", "computation"]
+--   parts.memcpy_ns = ["memcpy", "memory"]
+--   parts.memset_ns = ["memset", "#7FCDB4"]
+--   parts.communication_ns = "communication"
+--   parts.runtime_ns = ["runtime", "runtime call"]
+--   parts.data_loader_ns = ["data loader", "data loading"]
+--   parts.cpu_exec_ns = ["CPU exec", "#8C96A0"]
+--   parts.other_ns = ["other", "#DDE2E6"]
 CREATE OR REPLACE MACRO step_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -16,6 +16,16 @@
 -- Reference: HTA get_temporal_breakdown
 -- Needs: GPU activity
 -- Report: first 7
+-- Chart:
+--   mark = "stack"
+--   title = "Where the time of each GPU goes"
+--   notes = ["From the first to the last operation of each rank. Exposed: not overlapped by computation."]
+--   legend = "GPU time"
+--   whole = "the span"
+--   parts.compute_ns = "computation"
+--   parts.exposed_communication_ns = "exposed communication"
+--   parts.exposed_memory_ns = "exposed memory"
+--   parts.idle_ns = "idle"
 CREATE OR REPLACE MACRO temporal_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
