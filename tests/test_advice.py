@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 import hta_sql
@@ -50,7 +48,7 @@ from tests.advice_steps import (
 from tests.pinned.answers import ADVICE, changes, digests_of, pinned
 
 PARTS = {"idle", "compute", "communication", "memory", "lateness", "mixed"}
-"""Parts of step time that rules concern; see sql/lib/advice/advice_part.sql."""
+"""Parts of step time that rules concern; see sql/tables/advice_rules.sql."""
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 INDEXING = "void at::native::index_elementwise_kernel<128, 4, gpu_index_kernel>"
@@ -122,6 +120,12 @@ CASES: dict[str, tuple[Step, Step]] = {
 
 The suffix -cpu means a job without a device.
 """
+
+
+def table_of_rules() -> list[dict[str, str]]:
+    """Return the rows of the table advice_rules."""
+    with (sql_root() / "tables" / "advice_rules.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def write_steps(folder: Path, rules: Iterable[str] = CASES) -> dict[str, dict[int, str]]:
@@ -331,37 +335,52 @@ def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> 
 
 
 def test_each_rule_has_a_part_and_a_message(answer: list[dict[str, Any]]) -> None:
-    """advice_part lists exactly the rules of the library; each has messages, and advice reads it.
+    """The table advice_rules lists exactly the rules of the library, each with one part.
 
     A rule without a part would be added to the combined saving as if it shared no time with others.
     """
-    folder = sql_root() / "lib" / "advice"
-    rules = {
-        rule
-        for path in folder.glob("_advice_*.sql")
-        for rule in re.findall(r"'(\w+)' AS rule\b", path.read_text(encoding="utf-8"))
-    }
+    rows = table_of_rules()
+    rules = {row["rule"] for row in rows}
     assert rules >= {row["rule"] for row in answer}
-    # A line of parts: WHEN rule_name IN ('data_loading', ...) THEN 'idle'
-    text = (folder / "advice_part.sql").read_text(encoding="utf-8")
-    lines = re.findall(r"WHEN rule_name IN \((.*)\) THEN '(\w+)'", text)
-    assert {part for _, part in lines} == PARTS
-    listed = [name for names, _ in lines for name in re.findall(r"'(\w+)'", names)]
-    assert sorted(listed) == sorted(rules)
-    with duckdb.connect() as con:
-        con.execute("CREATE SCHEMA lib")
-        con.execute(text)
-        query = "SELECT lib.advice_part(rule) FROM (SELECT unnest($rules) AS rule)"
-        parts = con.execute(query, {"rules": sorted(rules)}).fetchall()
-        assert {part for (part,) in parts} == PARTS
-        assert con.execute("SELECT lib.advice_part('no_rule')").fetchall() == [(None,)]
+    parts = {(row["rule"], row["part"], row["precedence"]) for row in rows}
+    assert len(parts) == len(rules)
+    assert {part for _, part, _ in parts} == PARTS
+    folder = sql_root() / "lib" / "advice"
+    own = {path.stem.removeprefix("_advice_") for path in folder.glob("_advice_*.sql")}
+    assert {row["rule"] for row in rows if not row["code"]} <= own
+    assert not {row["rule"] for row in rows if row["code"]} & (own - {"unfused_optimizer"})
     with (sql_root() / "messages" / "advice.csv").open(encoding="utf-8", newline="") as file:
         codes = {row["code"].removeprefix("advice.") for row in csv.DictReader(file)}
-    own = {code: [r for r in rules if code == r or code.startswith(f"{r}_")] for code in codes}
-    assert all(own.values()), own
-    assert rules == {rule for of_code in own.values() for rule in of_code}
-    called = (sql_root() / "analyses" / "advice" / "advice_v1.sql").read_text(encoding="utf-8")
-    assert all(f"lib._advice_{rule}(" in called for rule in rules)
+    own_codes = {
+        code: [r for r in rules if code == r or code.startswith(f"{r}_")] for code in codes
+    }
+    assert all(own_codes.values()), own_codes
+    assert rules == {rule for of_code in own_codes.values() for rule in of_code}
+
+
+def test_each_row_of_a_rule_has_a_threshold_and_a_reason() -> None:
+    """A row with a message has a kind, a threshold, a confidence, a next analysis and a reason."""
+    for row in table_of_rules():
+        if row["code"]:
+            assert row["min_affected_pct"] or row["min_ceiling_pct"], row
+            assert all(row[name] for name in ("kind", "confidence", "next_analysis", "about")), row
+
+
+def test_a_pattern_is_searched_in_single_lines(store: TraceStore) -> None:
+    """A pattern finds the lines that regexp_matches finds, anchors included."""
+    lines = ["void sgemm_nn", "a_sgemm", "xsgemm", "gemm_align1", "gemm_align16", "align2"]
+    for pattern in ("(?i)(^|_)[sf]gemm", "(?i)gemm.*_align[12]($|[^0-9])", "align2$"):
+        query = """
+            SELECT
+                lib.matching_lines(array_to_string($lines, chr(10)), $pattern),
+                list_filter($lines, lambda line: regexp_matches(line, $pattern))
+        """
+        ((found, wanted),) = [
+            tuple(row.values())
+            for row in store.sql(query, {"lines": lines, "pattern": pattern}).records()
+        ]
+        assert found == wanted
+        assert found
 
 
 def test_a_late_rank_and_what_makes_it_late_count_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ analysis fills.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,11 +31,16 @@ _WITH_FIELDS = ["lib", ".", "with_fields", "("]
 
 @dataclass(frozen=True)
 class Use:
-    """A message that an object emits: its code and the fields that it fills."""
+    """A message that an object emits: its code and the fields that it fills.
+
+    ``from_table`` is whether a built-in table that the object reads has the code. All codes of a
+    table share their fields, and a template need not show all of them.
+    """
 
     about: SqlObject
     code: str
     fields: frozenset[str]
+    from_table: bool = False
 
 
 def message_problems(library: Library, root: Path) -> Iterator[Problem]:
@@ -56,13 +62,14 @@ def message_problems(library: Library, root: Path) -> Iterator[Problem]:
     groups = {code.partition(".")[0] for code in catalogue}
     groups |= {about.base_name for about in files}
     uses = [use for about in files for use in _uses(about, groups)]
+    uses += [use for about in files for use in _uses_of_tables(about, library)]
     yield from _unknown(uses, catalogue)
     shared = _shared_fields(library)
     for use in uses:
         if use.code in catalogue:
             message = catalogue[use.code][2]
             for text in _field_problems(use, message, shared[use.about.path]):
-                yield located(use.about, (code_line(f"'{use.code}'"), text))
+                yield located(use.about, (_line_of(use), text))
     templates = {code: message for code, (_, _, message) in catalogue.items()}
     yield from _unused_fields(library, uses, templates)
     for code in catalogue.keys() - {use.code for use in uses}:
@@ -83,14 +90,18 @@ def _unknown(uses: Iterable[Use], catalogue: Iterable[str]) -> Iterator[Problem]
     for use in uses:
         if use.code not in known:
             text = f"the code {use.code} is not in sql/messages; add a line for it"
-            yield located(use.about, (code_line(f"'{use.code}'"), text))
+            yield located(use.about, (_line_of(use), text))
+
+
+def _line_of(use: Use) -> str:
+    return code_line("lib.message" if use.from_table else f"'{use.code}'")
 
 
 def _field_problems(use: Use, message: Message, shared: set[str]) -> Iterator[str]:
     names = {name for name, _ in message.placeholders}
     for name in sorted(names - use.fields - shared):
         yield f"it does not fill the placeholder {{{name}}} of the message {use.code}"
-    for name in sorted(use.fields - names):
+    for name in () if use.from_table else sorted(use.fields - names):
         yield f"it fills {name}, but the message {use.code} has no placeholder {{{name}}}"
 
 
@@ -135,6 +146,21 @@ def _uses(about: SqlObject, groups: set[str]) -> Iterator[Use]:
             called = words[at - 4 : at] == _MESSAGE
             fields = _keys(words, at + 2) if called else frozenset()
             yield Use(about, word.strip("'"), fields)
+
+
+def _uses_of_tables(about: SqlObject, library: Library) -> Iterator[Use]:
+    """Yield the messages whose codes an object reads from built-in tables."""
+    words = tokens(about.text)
+    calls = [at + 4 for at in range(len(words)) if words[at : at + 4] == _MESSAGE]
+    computed = [at for at in calls if not words[at].startswith("'")]
+    for table in library.tables if computed and about.name != "message" else ():
+        path = table.path.with_suffix(".csv")
+        if table.name in about.words and path.exists():
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+            codes = {row[name] for row in rows for name in row if name.endswith("code")} - {""}
+            fields = frozenset().union(*(_keys(words, words.index("{", at)) for at in computed))
+            yield from (Use(about, code, fields, from_table=True) for code in sorted(codes))
 
 
 def _shared_fields(library: Library) -> dict[Path, set[str]]:

@@ -3,9 +3,8 @@
 -- The ceiling of a rule is an upper bound of its saving, not a forecast. It never exceeds the part of step time that
 -- the rule covers (idle time, exposed transfer or wait, exposed copies, computation): even a perfect fix cannot save
 -- more. Thresholds and shares are of recorded step time (`step_accounting`). The ceilings of two rules may cover the
--- same time, so they must not be added. combined_ceiling_ns counts shared time once, and
--- lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of step time
--- is too small to matter; the file lib/advice/_advice_<rule>.sql states the condition and its source. If no rule saves
+-- same time, so they must not be added. combined_ceiling_ns counts shared time once. A rule returns no row if its share
+-- of step time is too small to matter; the table advice_rules states the thresholds and their sources. If no rule saves
 -- 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
@@ -76,9 +75,6 @@ WITH
     modeled AS MATERIALIZED (
         FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, NULL, NULL)
     ),
-    products AS MATERIALIZED (
-        FROM lib._advice_products('modeled')
-    ),
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b
     ),
@@ -123,84 +119,27 @@ WITH
     experts AS MATERIALIZED (
         FROM lib._advice_experts(runs, ranks, steps, include_last_profiler_step)
     ),
-    -- Rules for serving engines and expert parallelism replace general rules for the same loss.
-    of_engines AS MATERIALIZED (
-        FROM lib._advice_eager_decode('spans', 'served')
-        UNION ALL BY NAME
-        FROM lib._advice_scheduling_gap('spans', 'served')
-        UNION ALL BY NAME
-        FROM lib._advice_graph_padding('spans', 'served')
-        UNION ALL BY NAME
-        FROM lib._advice_mixed_iterations('spans', 'served')
-        UNION ALL BY NAME
-        FROM lib._advice_serving_all_reduce('spans', 'kernels', 'named_iterations')
-        UNION ALL BY NAME
-        FROM lib._advice_expert_wait('spans', 'experts')
-        UNION ALL BY NAME
-        FROM lib._advice_expert_exposed('spans', 'experts')
+    idle_time AS MATERIALIZED (
+        FROM lib._advice_idle('spans', 'idle', 'launch_lengths')
     ),
-    attention AS MATERIALIZED (
-        FROM lib._advice_unfused_attention('spans', 'kernels')
+    device_time AS MATERIALIZED (
+        FROM lib._advice_device('spans', 'kernels')
     ),
-    -- Each kernel is claimed by one rule only.
-    unclaimed AS MATERIALIZED (
-        FROM kernels AS k
-        WHERE k.attention_part IS NULL OR (k.run, k.rank) NOT IN (SELECT (a.run, a.rank) FROM attention AS a)
+    rules AS (
+        SELECT DISTINCT r.rule, r.part, r.precedence FROM advice_rules AS r
     ),
-    general AS MATERIALIZED (
-        FROM lib._advice_data_loading('spans', 'idle', 'host')
+    of_rules AS MATERIALIZED (
+        FROM lib._advice_by_rule('spans', 'idle_time', 'device_time', 'host', 'served', 'experts', 'modeled')
         UNION ALL BY NAME
-        FROM lib._advice_synchronization('spans', 'idle')
-        UNION ALL BY NAME
-        FROM lib._advice_launch_bound('spans', 'idle', 'launch_lengths')
-        UNION ALL BY NAME
-        FROM lib._advice_host_work('spans', 'idle', 'launch_lengths')
-        UNION ALL BY NAME
-        FROM lib._advice_queued_gaps('spans', 'idle')
-        UNION ALL BY NAME
-        FROM lib._advice_unlinked_gaps('spans', 'idle')
-        UNION ALL BY NAME
-        FROM lib._advice_driver_memory('spans', 'idle')
-        UNION ALL BY NAME
-        FROM lib._advice_module_loading('spans', 'idle')
-        UNION ALL BY NAME
-        FROM lib._advice_pageable_copies('spans', 'kernels')
-        UNION ALL BY NAME
-        FROM lib._advice_exposed_copies('spans', 'kernels')
-        UNION ALL BY NAME
-        FROM attention
-        UNION ALL BY NAME
-        FROM lib._advice_misaligned_products('spans', 'unclaimed')
-        UNION ALL BY NAME
-        FROM lib._advice_single_precision('spans', 'unclaimed')
-        UNION ALL BY NAME
-        FROM lib._advice_quantized_products('spans', 'unclaimed')
-        UNION ALL BY NAME
-        FROM lib._advice_slow_attention('spans', 'modeled', 'annotated', runs, ranks)
-        UNION ALL BY NAME
-        FROM lib._advice_slow_products('spans', 'products')
-        UNION ALL BY NAME
-        FROM lib._advice_memory_bound_products('spans', 'products')
-        UNION ALL BY NAME
-        FROM lib._advice_elementwise_kernels('spans', 'unclaimed')
-        UNION ALL BY NAME
-        FROM lib._advice_memory_traffic('spans', 'unclaimed')
-        UNION ALL BY NAME
-        FROM lib._advice_small_kernels('spans', 'unclaimed')
-        UNION ALL BY NAME
-        FROM lib._advice_zeroed_gradients('spans', 'kernels', 'host')
-        UNION ALL BY NAME
-        FROM lib._advice_exposed_transfer('spans', 'kernels', 'sizes')
+        FROM lib._advice_exposed_transfer('spans', 'device_time', 'sizes')
         UNION ALL BY NAME
         FROM lib._advice_collective_waits('spans', 'sizes', 'holding_up', 'verdicts')
         UNION ALL BY NAME
-        FROM lib._advice_unfused_optimizer('spans', 'host', runs, ranks, steps, include_last_profiler_step)
+        FROM lib._advice_serving_all_reduce('spans', 'device_time', 'named_iterations')
         UNION ALL BY NAME
-        FROM lib._advice_garbage_collection('host')
+        FROM lib._advice_slow_attention('spans', 'modeled', 'annotated', runs, ranks)
         UNION ALL BY NAME
-        FROM lib._advice_indexing_loops('host')
-        UNION ALL BY NAME
-        FROM lib._advice_filled_copies('host')
+        FROM lib._advice_unfused_optimizer('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
         FROM lib._advice_dynamic_shapes('spans', 'host', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
@@ -220,10 +159,21 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_memory_near_limit(runs, ranks)
     ),
+    parted AS MATERIALIZED (
+        SELECT f.*, r.part, r.precedence FROM of_rules AS f JOIN rules AS r ON r.rule = f.rule
+    ),
+    claimed AS (
+        SELECT p.run, p.rank, p.part, sum(p.ceiling_ns) AS ns
+        FROM parted AS p
+        WHERE p.precedence = 'specific'
+        GROUP BY ALL
+    ),
+    -- Rules for serving engines and expert parallelism replace general rules for the same loss.
     ruled AS MATERIALIZED (
-        FROM lib._advice_without_engines('general', 'of_engines')
-        UNION ALL BY NAME
-        FROM of_engines
+        SELECT p.*
+        FROM parted AS p
+        LEFT JOIN claimed AS c ON c.run = p.run AND c.rank = p.rank AND c.part = p.part AND p.precedence = 'general'
+        WHERE c.run IS NULL OR 2 * c.ns < p.ceiling_ns
     ),
     -- If no rule saves 3 %, report the largest loss.
     found AS (
@@ -231,8 +181,66 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_largest_loss('ruled', 'spans')
     ),
+    -- Rules for one part of step time save at most that part. Rules about idle time cover different causes, and rules
+    -- about kernels different kernels: shorter than 10 us (small_kernels), of unfused attention, matrix products in full
+    -- single precision, misaligned ones, and all others (slow_products).
+    -- A rule whose time is contained in the time of another active rule adds nothing.
+    saving AS (
+        SELECT
+            r.run, r.rank, r.rule, r.part, r.ceiling_ns,
+            bool_or(r.rule IN ('host_work', 'launch_bound')) OVER of_rank AS has_host,
+            bool_or(r.rule IN ('elementwise_kernels', 'small_kernels')) OVER of_rank AS has_elementwise
+        FROM ruled AS r
+        WHERE r.ceiling_ns IS NOT NULL
+        WINDOW of_rank AS (PARTITION BY r.run, r.rank)
+    ),
+    saved_parts AS (
+        SELECT r.run, r.rank, r.part, sum(r.ceiling_ns) AS ns
+        FROM saving AS r
+        WHERE
+            NOT (r.has_host AND r.rule IN ('garbage_collection', 'indexing_loops', 'filled_copies'))
+            AND NOT (r.has_elementwise AND r.rule = 'conv_bias')
+        GROUP BY r.run, r.rank, r.part
+    ),
+    bounded AS (
+        SELECT
+            p.run, p.rank, p.part, s.recorded_ns,
+            CASE p.part
+                WHEN 'idle' THEN least(p.ns, s.idle_ns)
+                WHEN 'compute' THEN least(p.ns, s.compute_ns)
+                WHEN 'communication' THEN least(p.ns, s.transfer_ns + s.unmatched_ns + s.wait_ns)
+                WHEN 'memory' THEN least(p.ns, s.memory_ns)
+                ELSE p.ns
+            END AS ns
+        FROM saved_parts AS p
+        JOIN spans AS s ON s.run = p.run AND s.rank = p.rank
+    ),
+    own_savings AS (
+        SELECT s.run, s.rank, coalesce(sum(b.ns), 0) AS ns
+        FROM spans AS s
+        LEFT JOIN bounded AS b ON b.run = s.run AND b.rank = s.rank AND b.part IN ('idle', 'compute', 'memory')
+        GROUP BY s.run, s.rank
+    ),
+    -- late_rank counts only the lateness that no other rule explains. A rule on the rank's own work explains what it saves
+    -- there beyond the median of the run's other ranks; without other ranks in scope, all of it.
+    explained AS (
+        SELECT b.run, b.rank, any_value(o.ns) - coalesce(median(w.ns), 0) AS ns
+        FROM bounded AS b
+        JOIN own_savings AS o ON o.run = b.run AND o.rank = b.rank
+        LEFT JOIN own_savings AS w ON w.run = b.run AND w.rank != b.rank
+        WHERE b.part = 'lateness'
+        GROUP BY b.run, b.rank
+    ),
     combined AS (
-        FROM lib._advice_combined('ruled', 'spans')
+        SELECT
+            b.run, b.rank,
+            least(
+                sum(CASE b.part WHEN 'lateness' THEN greatest(b.ns - greatest(e.ns, 0), 0) ELSE b.ns END),
+                any_value(b.recorded_ns)
+            )::BIGINT AS combined_ns
+        FROM bounded AS b
+        LEFT JOIN explained AS e ON e.run = b.run AND e.rank = b.rank
+        GROUP BY b.run, b.rank
     ),
     kernel_names AS MATERIALIZED (
         SELECT DISTINCT f.subject AS name

@@ -12,13 +12,13 @@ CREATE OR REPLACE MACRO lib._advice_collective_waits(
     spans,
     -- Name of a relation with the columns of lib._advice_message_sizes.
     sizes,
-    -- Name of a relation with the columns of lib._advice_data_loading: findings about runs that a rank, stage or link
+    -- Name of a relation with the columns of lib._advice_by_rule: findings about runs that a rank, stage or link
     -- delays.
     straggling,
     -- Name of a relation with the columns of lib.late_ranks.
     verdicts
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _waits AS (
         SELECT

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib._advice_conv_bias(
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _layers AS (
         SELECT

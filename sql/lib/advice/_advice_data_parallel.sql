@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib._advice_data_parallel(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _called AS (
         SELECT a.run, a.rank, a.event_id, a.ts FROM annotations AS a WHERE a.name = 'DataParallel.forward'

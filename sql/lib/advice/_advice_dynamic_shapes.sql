@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib._advice_dynamic_shapes(
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _calls AS (
         SELECT c.run, c.rank, c.step, c.name, c.input_dims, count(*) AS call_count, arg_min(c.event_id, (c.ts, c.event_id)) AS event_id

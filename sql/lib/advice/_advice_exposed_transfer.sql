@@ -10,37 +10,34 @@
 CREATE OR REPLACE MACRO lib._advice_exposed_transfer(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Name of a relation with the columns of lib._advice_kernels.
-    kernels,
+    -- Name of a relation with the columns of lib._advice_device.
+    device_time,
     -- Name of a relation with the columns of lib._advice_message_sizes.
     sizes
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
-    _chosen AS (
-        SELECT k.*
-        FROM query_table(kernels) AS k
-        WHERE k.class = 'communication'
-    ),
     _complete AS (
         SELECT r.run FROM ranks AS r GROUP BY r.run HAVING count(DISTINCT r.rank) > 1 AND count(DISTINCT r.rank) >= coalesce(max(r.world_size), 0)
     ),
     _split AS (
         SELECT
-            f.*, f.unmatched_ns <= f.transfer_ns AS is_matched, 2 * m.sized_ns >= m.total_ns AS is_sized, c.run IS NOT NULL AS is_complete,
-            f.transfer_ns + CASE
-                WHEN f.unmatched_ns <= f.transfer_ns THEN 0
-                ELSE f.unmatched_ns - (f.unmatched_ns * (coalesce(m.excess_ns, 0) / nullif(m.total_ns, 0)))::BIGINT
+            f.*, s.recorded_ns, s.transfer_ns, s.unmatched_ns, s.unmatched_ns <= s.transfer_ns AS is_matched, 2 * m.sized_ns >= m.total_ns AS is_sized, c.run IS NOT NULL AS is_complete,
+            s.transfer_ns + CASE
+                WHEN s.unmatched_ns <= s.transfer_ns THEN 0
+                ELSE s.unmatched_ns - (s.unmatched_ns * (coalesce(m.excess_ns, 0) / nullif(m.total_ns, 0)))::BIGINT
             END AS known_ns
-        FROM lib.summed_kernels('_chosen', spans) AS f
+        FROM query_table(device_time) AS f
+        JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
         LEFT JOIN query_table(sizes) AS m ON m.run = f.run AND m.rank = f.rank
         LEFT JOIN _complete AS c ON c.run = f.run
+        WHERE f.rule = 'exposed_transfer'
     ),
     _exposed AS (
         SELECT s.*, coalesce(s.known_ns, s.transfer_ns + s.unmatched_ns) AS exposed_ns FROM _split AS s
     )
 SELECT
-    f.run, f.rank, 'exposed_transfer' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, f.exposed_ns AS ceiling_ns,
+    f.run, f.rank, f.rule, f.subject, f.event_count, f.affected_ns, f.exposed_ns AS ceiling_ns,
     CASE WHEN f.is_matched THEN 'high' WHEN f.is_sized THEN 'medium' ELSE 'low' END AS confidence, f.event_id,
     CASE
         WHEN f.is_matched THEN lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (f.exposed_ns / nullif(f.recorded_ns, 0))})

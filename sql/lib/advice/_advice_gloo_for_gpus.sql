@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib._advice_gloo_for_gpus(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _computing AS (
         SELECT g.run, g.rank, count(*) AS kernel_count

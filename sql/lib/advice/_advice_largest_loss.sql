@@ -6,12 +6,12 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_largest_loss(
-    -- Name of a relation with the columns of lib._advice_data_loading: findings of the rules.
+    -- Name of a relation with the columns of lib._advice_by_rule: findings of the rules.
     found,
     -- Name of a relation with the columns of lib.step_sums.
     spans
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _advised AS (
         SELECT DISTINCT f.run

@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib._advice_late_rank(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 SELECT
     j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.late_step_count AS event_count, j.late_ns AS affected_ns,
     -- The loss is measured as a share of the compared time and scaled to the recorded step time. Peers cannot save more than

@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib._advice_memory_near_limit(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _peaks AS (
         SELECT

@@ -9,32 +9,23 @@
 CREATE OR REPLACE MACRO lib._advice_serving_all_reduce(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Name of a relation with the columns of lib._advice_kernels.
-    kernels,
+    -- Name of a relation with the columns of lib._advice_device.
+    device_time,
     -- Name of a relation with the columns of lib.measured_iterations: iterations annotated by an engine.
     named_iterations
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
-    _chosen AS (
-        SELECT k.*, regexp_matches(k.name, '^(nccl|rccl)\w*AllReduce') AS is_reduce
-        FROM query_table(kernels) AS k
-        WHERE k.class = 'communication' AND (k.run, k.rank) IN (SELECT (i.run, i.rank) FROM query_table(named_iterations) AS i)
-    ),
-    _shares AS (
-        SELECT c.run, c.rank, sum(c.total_ns)::BIGINT AS total_ns FROM _chosen AS c GROUP BY c.run, c.rank
-    ),
-    _reduces AS (
-        FROM _chosen AS c WHERE c.is_reduce
-    ),
     -- Assume that the same share of every kind of collective is exposed.
     _exposed AS (
-        SELECT f.*, ((f.transfer_ns + f.unmatched_ns) * least(1, f.affected_ns / t.total_ns))::BIGINT AS exposed_ns
-        FROM lib.summed_kernels('_reduces', spans) AS f
-        JOIN _shares AS t ON t.run = f.run AND t.rank = f.rank
+        SELECT r.*, s.recorded_ns, ((s.transfer_ns + s.unmatched_ns) * least(1, r.affected_ns / c.affected_ns))::BIGINT AS exposed_ns
+        FROM query_table(device_time) AS r
+        JOIN query_table(device_time) AS c ON c.run = r.run AND c.rank = r.rank AND c.rule = 'exposed_transfer'
+        JOIN query_table(spans) AS s ON s.run = r.run AND s.rank = r.rank
+        WHERE r.rule = 'serving_all_reduce' AND (r.run, r.rank) IN (SELECT (i.run, i.rank) FROM query_table(named_iterations) AS i)
     )
 SELECT
-    f.run, f.rank, 'serving_all_reduce' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, least(f.exposed_ns, f.affected_ns) AS ceiling_ns,
+    f.run, f.rank, f.rule, f.subject, f.event_count, f.affected_ns, least(f.exposed_ns, f.affected_ns) AS ceiling_ns,
     'medium' AS confidence, f.event_id,
     lib.message('advice.serving_all_reduce', {'call_count': f.event_count, 'share_pct': 100 * (f.exposed_ns / f.recorded_ns), 'mean_ns': f.affected_ns / f.event_count}) AS message,
     f.evidence_sql,

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _far AS (
         SELECT c.run, c.rank, c.name, c.event_id, c.device_ns, round(c.max_roofline_ns)::BIGINT AS least_ns

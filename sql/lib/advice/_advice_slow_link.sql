@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_link(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _ends AS (
         SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, blocks, transfers, judged_items, 1.0) AS l

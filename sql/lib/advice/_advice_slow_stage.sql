@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_stage(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 SELECT
     r.run, r.rank, 'slow_stage' AS rule, 'stage ' || g.stage AS subject, g.step_count AS event_count, g.late_ns AS affected_ns,
     round(least(1, greatest(g.late_ns, g.cost_ns) / g.window_ns) * s.recorded_ns)::BIGINT AS ceiling_ns,

@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib._advice_sync_batch_norm(
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _norms AS (
         SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.ts + c.dur AS end_ts

@@ -1,5 +1,5 @@
--- Advice: an optimizer that updates one tensor at a time, with more than 100 kernels per step (or operators, if there
--- is no device), takes at least 2 % of step time.
+-- Advice: an optimizer that updates one tensor at a time, with more than 100 kernels per step, takes at least 2 % of
+-- step time. Without a device, advice_rules has the threshold.
 --
 -- The rule applies if more than half of the optimizer's kernels are plain elementwise kernels. The cost is the time
 -- from the start of the first kernel to the end of the last. Kernels that update many tensors at once have other
@@ -10,8 +10,6 @@
 CREATE OR REPLACE MACRO lib._advice_unfused_optimizer(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Name of a relation with the columns of lib._advice_host.
-    host,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -21,7 +19,7 @@ CREATE OR REPLACE MACRO lib._advice_unfused_optimizer(
     -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
--- Columns: those of _advice_data_loading.
+-- Columns: those of _advice_by_rule.
 WITH
     _calls AS (
         SELECT
@@ -48,10 +46,3 @@ SELECT
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
 WHERE f.affected_ns >= 0.02 * s.recorded_ns
-UNION ALL
-SELECT
-    h.run, h.rank, 'unfused_optimizer', h.subject, h.event_count, h.affected_ns, h.exposed_ns, 'high', h.event_id,
-    lib.message('advice.unfused_optimizer_without_gpu', {'operator_count': h.event_count, 'share_pct': h.affected_pct}),
-    h.evidence_sql, 'special_operators'
-FROM query_table(host) AS h
-WHERE h.kind = 'unfused optimizer' AND h.affected_ns >= 0.02 * h.recorded_ns

@@ -3,7 +3,7 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.message(
-    -- Code of the message, as a literal.
+    -- Code of the message: a literal, or a column of a built-in table whose name ends with code.
     message_code,
     -- Values for the placeholders: a STRUCT with one field per placeholder of the template, or NULL.
     fields
