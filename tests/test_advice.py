@@ -19,6 +19,7 @@ from hta_sql.library.sql_files import sql_root
 from hta_sql.synthetic import JobSpec, write_job
 from tests.advice_steps import (
     ELEMENTWISE,
+    STEP_US,
     Step,
     allocated,
     annotated,
@@ -297,6 +298,40 @@ def test_small_losses_of_a_late_host_add_up(tmp_path: Path) -> None:
     assert {"launch_bound", "host_work"} <= found.keys()
     assert found["launch_bound"]["ceiling_pct"] < 10
     assert found["host_work"]["ceiling_pct"] < 5
+
+
+def running_on(step: Step, name: str) -> Step:
+    """Add an operation of 300 ms that runs after the step that launched it."""
+    step.device(name, STEP_US, 4 * STEP_US, launch=50)
+    return step
+
+
+@pytest.mark.parametrize(
+    ("step", "rule", "share"),
+    [
+        (
+            # 8 and 300 ms, of which 8 ms are in the step, besides 92 ms of other kernels.
+            running_on(single_precision("ampere_sgemm_128x64_tn", 8), "ampere_sgemm_128x64_tn"),
+            "single_precision",
+            "77.0",
+        ),
+        (
+            running_on(
+                running("Memcpy HtoD (Pageable -> Device)", 3_000),
+                "Memcpy HtoD (Pageable -> Device)",
+            ),
+            "pageable_copies",
+            "75.8",  # 303 of 400 ms
+        ),
+    ],
+)
+def test_work_that_exceeds_its_steps_is_a_share_of_gpu_time(
+    step: Step, rule: str, share: str, tmp_path: Path
+) -> None:
+    """Operations that take longer than all steps are stated as a share of GPU time."""
+    (row,) = (row for row in advised(step, tmp_path) if row["rule"] == rule)
+    assert f"{share} % of GPU time, which exceeds step time" in row["message"]
+    assert row["ceiling_pct"] <= 100
 
 
 def test_a_large_message_is_transferred_not_waited_for(tmp_path: Path) -> None:

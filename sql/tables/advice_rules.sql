@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW advice_rules AS
 --   rule               VARCHAR     Name of the rule.
 --   part               VARCHAR     Part of step time that the rule concerns; together, rules for the same part save at most that part: idle, compute, communication, memory, lateness (work beyond that of the other ranks) or mixed (several parts).
 --   precedence         VARCHAR     specific: rule about serving engines or expert parallelism. general: omitted if specific rules for the same part explain at least half of its time. NULL: neither.
---   kind               VARCHAR     Kind of the time, as in lib._advice_idle, lib._advice_device and lib._advice_by_rule; NULL if a macro of its own finds the time.
+--   kind               VARCHAR     Kind of the time, which the macros in sql/lib/advice define; NULL if a macro of its own finds the time.
 --   pattern            VARCHAR     Regular expression that is searched for in the name of the kernel or runtime call; NULL if all names count.
 --   except_pattern     VARCHAR     Regular expression of names that do not count; NULL if there is none.
 --   min_affected_pct   DOUBLE [%]  Minimum of affected_ns; NULL if there is none.

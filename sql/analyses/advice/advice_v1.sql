@@ -254,6 +254,12 @@ WITH
     stacked AS (
         SELECT DISTINCT c.run, c.rank, true AS has_stacks FROM python_calls AS c WHERE lib.is_requested(runs, c.run)
     ),
+    gpu AS (
+        SELECT k.run, k.rank, sum(k.total_ns) AS gpu_ns
+        FROM kernels AS k
+        WHERE k.class IN ('computation', 'communication', 'memory')
+        GROUP BY k.run, k.rank
+    ),
     measured AS (
         SELECT
             f.* REPLACE (
@@ -263,8 +269,12 @@ WITH
             coalesce(p.has_stacks, false) AS has_stacks, s.step_count, s.recorded_ns, coalesce(s.has_steps, false) AS has_steps,
             -- Below 1 %, the recorded part is not worth a mention.
             coalesce(s.unrecorded_ns >= 0.01 * s.step_ns AND s.unrecorded_ns > 0, false) AS is_partial,
-            100 * (f.ceiling_ns / s.recorded_ns) AS ceiling_pct
+            100 * (f.ceiling_ns / s.recorded_ns) AS ceiling_pct,
+            -- Operations may run after the step that launched them, or next to each other, and take longer than all steps.
+            coalesce((f.message.fields ->> '$.share_pct')::DOUBLE > 100, false) AS exceeds_steps,
+            100 * (f.affected_ns / greatest(g.gpu_ns, f.affected_ns)) AS gpu_pct
         FROM found AS f
+        LEFT JOIN gpu AS g ON g.run = f.run AND g.rank = f.rank
         LEFT JOIN spans AS s ON s.run = f.run AND s.rank = f.rank
         LEFT JOIN short AS n ON n.name = f.subject
         LEFT JOIN stacked AS p ON p.run = f.run AND p.rank = f.rank
@@ -299,7 +309,10 @@ SELECT
     r.event_count,
     r.affected_ns,
     r.message.code AS message_code,
-    lib.message_text(t.message, lib.with_fields(r.message.fields, {'has_steps': r.has_steps, 'is_partial': r.is_partial, 'has_stacks': r.has_stacks})) AS message,
+    lib.message_text(t.message, lib.with_fields(r.message.fields, {
+        'has_steps': r.has_steps, 'is_partial': r.is_partial, 'has_stacks': r.has_stacks, 'exceeds_steps': r.exceeds_steps,
+        'share_pct': CASE WHEN r.exceeds_steps THEN r.gpu_pct ELSE (r.message.fields ->> '$.share_pct')::DOUBLE END
+    })) AS message,
     t.remedy,
     r.next_analysis,
     r.evidence_sql,
