@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.cli import supervised
+from hta_sql.cli import query_watch
 from hta_sql.cli.sql import sql
 from hta_sql.ingestion import rank, staging
 from hta_sql.ingestion.artifacts import limited, values
@@ -22,14 +22,7 @@ from hta_sql.store.catalog import compute
 from hta_sql.store.disk import spans
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 from hta_sql.store.disk.manifest import Fingerprint, RankEntry
-from hta_sql.store.query import (
-    limits,
-    sandbox_functions,
-    sandbox_scopes,
-    sandbox_text,
-    worker,
-    worker_pool,
-)
+from hta_sql.store.query import limits, worker_process, workers
 from hta_sql.traces import chunks, flight_recorder, grammar, pickles, source
 
 ROOT = Path(__file__).parent.parent
@@ -55,26 +48,17 @@ NUMBERS = {
     "writers": f"{LOCK_TIMEOUT_S:g} s",
     "a result materialized": f"{compute.SMALL_BYTES // 1000} kB",
     "time": f"{limits.Limits().seconds:g} s (`mcp`: {LimitsOfAnswers().seconds:g} s) | interrupted; killed "
-    f"{worker_pool.GRACE_S:g} s later (`sql`: {supervised.GRACE_S:g} s)",
+    f"{worker_process.GRACE_S:g} s later (`sql`: {query_watch.GRACE_S:g} s)",
     "rows": f"{limits.Limits().rows:,} (`mcp`: {LimitsOfAnswers().rows}",
     "memory of the engine": f"{MEMORY_SHARE:.0%}".replace("%", " %"),
     "memory beside it": f"{limits.LEAST_BESIDE >> 30} GiB",
-    "memory of all workers": f"{worker_pool.TICK_S * 1000:g} ms",
-    "queries of a store": str(worker_pool.MOST_WORKERS),
-    "levels of a nested value": f"{worker.MOST_DEPTH} (`mcp`: {bounded_json.MOST_DEPTH})",
+    "memory of all workers": f"{workers.TICK_S * 1000:g} ms",
+    "queries of a store": str(workers.MOST_WORKERS),
+    "levels of a nested value": f"`mcp`: {bounded_json.MOST_DEPTH}",
     "bytes of an answer": f"{bounded_json.MOST_BYTES:,}",
     "texts of": f"{bounded_json.LONGEST_TEXT:,} characters, names of columns {bounded_json.LONGEST_NAME}",
     "nested values": f"{bounded_json.MOST_ITEMS:,} items",
     "spill": str(limits.Limits().spill).replace("GiB", " GiB"),
-    "length of a query": f"{sandbox_text.MOST_BYTES:,} bytes, {sandbox_text.MOST_TOKENS:,} words and symbols, "
-    f"{sandbox_text.MOST_JOINS} joins",
-    "open brackets": f"{sandbox_text.MOST_BRACKETS}, CASE included; {sandbox_text.MOST_IN_A_ROW} operators",
-    "nesting of a query": f"{sandbox_scopes.MOST_DEEP} levels, {sandbox_scopes.MOST_QUERIES} queries",
-    "size of a query": f"{sandbox_scopes.MOST_NODES:,} expressions, {sandbox_scopes.MOST_RELATIONS:,} tables, "
-    f"subqueries and joins, {sandbox_scopes.MOST_COLUMNS:,} columns",
-    "WITH in WITH": f"{sandbox_text.MOST_PARSED:,} words",
-    "structure of `from_json`": f"{sandbox_functions.MOST_STRUCTURE:,} characters",
-    "what `repeat`": f"{sandbox_functions.MOST_REPEATED:,}",
 }
 """Beginning of a table row in docs/limits.md ─▶ the value in the code."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ from hta_sql.exhausted import tight_address_space
 from hta_sql.traces.compiled import reader_at_work
 
 if TYPE_CHECKING:
-    from hta_sql.cli.supervised import Supervision
+    from hta_sql.cli.query_watch import QueryWatch
 
 __all__ = ["COMMANDS", "command_of", "main", "program"]
 
@@ -131,30 +130,28 @@ def main(args: Sequence[str] | None = None) -> int:
             # A name that the terminal's encoding cannot represent must not abort a command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        if args is None and sys.argv[1:2] == ["sql"]:
-            from hta_sql.cli.supervised import supervised  # noqa: PLC0415 - lazy, to start faster
-
+        with escaping_terminals():
             try:
-                return supervised(partial(_escaped, None))
-            except Exception as error:  # noqa: BLE001 - no fork or thread can be started
+                watch = _query_watch() if args is None and sys.argv[1:2] == ["sql"] else None
+            except OSError as error:  # no process can be started
                 return _exit_code(error)
-        return _escaped(args)
+            return _main(args, watch)
 
 
-def _escaped(args: Sequence[str] | None, supervision: Supervision | None = None) -> int:
-    """Run a command, escaping control characters in its output to a terminal."""
-    with escaping_terminals():
-        return _main(args, supervision)
+def _query_watch() -> QueryWatch:
+    from hta_sql.cli.query_watch import QueryWatch  # noqa: PLC0415 - lazy, to start faster
+
+    return QueryWatch()
 
 
-def _main(args: Sequence[str] | None, supervision: Supervision | None = None) -> int:
+def _main(args: Sequence[str] | None, watch: QueryWatch | None) -> int:
     # NumPy's linear algebra is not used here, but starts a spinning thread per core: 0.1 s of CPU
     # in each process. Child processes inherit the setting.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     interrupts = Interrupts()
     try:
         with interrupts.watched():
-            code = program.main(args, prog_name="hta-sql", standalone_mode=False, obj=supervision)
+            code = program.main(args, prog_name="hta-sql", standalone_mode=False, obj=watch)
     except Exception as error:  # noqa: BLE001 - bugs are raised again
         return _exit_code(error, is_interrupted=interrupts.seen)
     return code if isinstance(code, int) else 0

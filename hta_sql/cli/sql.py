@@ -24,7 +24,7 @@ from hta_sql.cli.options import (
 from hta_sql.cli.verifying import verifies, verify_option
 
 if TYPE_CHECKING:
-    from hta_sql.cli.supervised import Supervision
+    from hta_sql.cli.query_watch import QueryWatch
 
 SCRIPTS = str(Path(sys.executable).parent)
 """Folder of commands installed in this Python environment, where harlequin may be."""
@@ -105,25 +105,21 @@ def sql(
         return
     _check_order(store, query)
     text = _query_text(query, file)
-    import hta_sql  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
     from hta_sql.store.catalog.materialize import materialize_for  # noqa: PLC0415
     from hta_sql.store.catalog.watch import Watch  # noqa: PLC0415
     from hta_sql.store.query.limits import Limits, bounded_process  # noqa: PLC0415
-    from hta_sql.store.query.worker_store import HostedStore  # noqa: PLC0415
+    from hta_sql.store.query.worker import HostedStore  # noqa: PLC0415
 
     watch = Watch(None if unsafe else timeout, memory_limit)
     materialize_for(store, text, library_with(analyses), watch)
     limits = None if unsafe else Limits(timeout, max_rows, spill_limit)
-    supervision: Supervision | None = click.get_current_context().obj
-    # If fork exists, this process is a fork that may be killed, so it runs the query itself.
-    # Otherwise, a worker runs the query.
-    opens = HostedStore if hasattr(os, "fork") else hta_sql.TraceStore
+    watched: QueryWatch | None = click.get_current_context().obj
     with (
         nullcontext() if unsafe else bounded_process(memory_limit),
-        opens(
+        HostedStore(  # this process runs nothing else, so it runs the query itself
             store,
             memory_limit=memory_limit,
             safe=not unsafe,
@@ -131,7 +127,7 @@ def sql(
             analyses=analyses,
             verify=verifies(),
         ) as opened,
-        supervision.within(timeout) if supervision and not unsafe else nullcontext(),
+        watched.during(text, timeout) if watched and not unsafe else nullcontext(),
     ):
         result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
     send(result, out)

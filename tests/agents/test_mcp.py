@@ -135,7 +135,7 @@ def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_pat
     assert len(rows["rows"]) == 2
     assert rows["is_truncated"]
     assert rows["row_count"] is None
-    assert "Only read-only queries are allowed here, not the function read_text" in refused
+    assert "Permission Error: Cannot access file" in refused
     assert not (tmp_path / "x.csv").exists()
     assert isinstance(written, str)
     assert "nope" in wrong

@@ -1,4 +1,4 @@
-"""Test data for the sandbox: queries that try to do more than read a store, and ordinary ones."""
+"""Test data: queries that try to do more than read a store's tables, and ordinary ones."""
 
 from __future__ import annotations
 
@@ -129,6 +129,12 @@ DRESSED = [
     "DESCRIBE {}",
     "SUMMARIZE {}",
     "WITH a AS ({}) SELECT count(*) FROM a",
+    "(WITH a AS ({}) FROM a)",
+    "WITH a AS ({}) PIVOT a ON Count IN (1) USING count(*)",
+    "FROM (EXPLAIN ANALYZE {})",
+    "EXPLAIN ANALYZE (FORMAT json) WITH a AS ({}) FROM a",
+    "EXPLAIN (ANALYZE) FROM (FROM runs)) UNION ALL ({}",
+    "SELECT 1)\n; {} -- (",
     "WITH a AS MATERIALIZED ({}) FROM runs",
     "SELECT (WITH a AS ({}) SELECT count(*) FROM a)",
     "SELECT 1 ORDER BY (WITH a AS ({}) SELECT count(*) FROM a)",
@@ -181,7 +187,7 @@ COMPUTED = [
 """Query patterns with a placeholder for an expression."""
 
 ESCAPES = {
-    *(dress.replace("{}", statement) for dress, statement in product(DRESSED, WRITING[:1])),
+    *(dress.replace("{}", statement) for dress, statement in product(DRESSED, WRITING[:2])),
     *(dress.replace("{}", statement) for dress, statement in product(DRESSED[:6], WRITING)),
     *(place.replace("{}", source) for place, source in product(SELECTED, READING[:3])),
     *(place.replace("{}", source) for place, source in product(SELECTED[:1], READING)),

@@ -21,7 +21,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,6 +149,7 @@ class Report:
     told: Counter[str] = field(default_factory=Counter)
     late: list[tuple[float, str]] = field(default_factory=list)
     quick: list[float] = field(default_factory=list)
+    refused: int = 0
 
     def asked(self, query: str, seconds: float, told: str) -> None:
         """Record the answer to a hostile query."""
@@ -167,6 +167,7 @@ class Report:
             "p50": round(quick[len(quick) // 2], 3),
             "p99": round(quick[int(len(quick) * 0.99)], 3),
             "quick": len(quick),
+            "quick refused": self.refused,
             "told": dict(self.told.most_common(12)),
         }
 
@@ -196,8 +197,10 @@ def ask_store(path: str, count: int, seed: int) -> Report:
         def ask() -> None:
             while not done.is_set():
                 began = time.monotonic()
-                with suppress(HtaSqlError):
+                try:
                     assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+                except HtaSqlError:
+                    report.refused += 1
                 report.quick.append(time.monotonic() - began)
                 time.sleep(0.02)
 
@@ -233,7 +236,8 @@ async def _ask_server(path: str, count: int, seed: int) -> Report:
         async def ask() -> None:
             while True:
                 began = time.monotonic()
-                await client.call_tool("sql", {"query": "SELECT 1 AS a"})
+                result = await client.call_tool("sql", {"query": "SELECT 1 AS a"})
+                report.refused += bool(result.is_error)
                 report.quick.append(time.monotonic() - began)
                 await asyncio.sleep(0.02)
 

@@ -6,6 +6,7 @@ import datetime as dt
 import gc
 import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -21,14 +22,19 @@ import numpy as np
 import pytest
 
 import hta_sql
-from hta_sql.errors import ParameterError, QueryError, StoreError
-from hta_sql.store.query import worker_pool
+from hta_sql.errors import HtaSqlError, ParameterError, QueryError, StoreError
+from hta_sql.store.query import worker_process
 from hta_sql.store.query.limits import Limits
-from hta_sql.store.query.worker_protocol import LENGTH, WorkerDiedError, answer_of
+from hta_sql.store.query.worker_process import WorkerProcess, answer_of
+from hta_sql.store.query.workers import IDLE_WORKERS, Workers
 from tests.cookbook.job import ingest_cookbook
 from tests.safety.hostile_queries import WAYS, attacked
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send signals")
+
+DEEP = "repeat('[', 99999) || repeat(']', 99999)"
+NESTED = "WITH a AS (" * 9 + "SELECT 1 1" + ") FROM a" * 9
+"""A query whose syntax error the parser finds after minutes, without listening to an interrupt."""
 
 ENDLESS = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(1000000) AS b"
 
@@ -46,20 +52,31 @@ def store(path: Path) -> Iterator[hta_sql.TraceStore]:
         yield opened
 
 
-def pool_of(store: hta_sql.TraceStore) -> worker_pool.Workers:
-    """Return the worker pool of a store."""
+def workers_of(store: hta_sql.TraceStore) -> Workers:
+    """Return the workers of a store."""
     assert store._workers
     return store._workers
+
+
+def processes_of(store: hta_sql.TraceStore) -> list[int]:
+    """Return the ids of all worker processes of a store."""
+    store.sql("SELECT 1")
+    return [worker.pid or 0 for worker in workers_of(store)._all if worker.is_alive()]
+
+
+def running(store: hta_sql.TraceStore) -> list[WorkerProcess]:
+    """Return the workers that run a query."""
+    return [worker for worker in workers_of(store)._running() if worker.is_ready]
 
 
 def when_running(store: hta_sql.TraceStore, act: Callable[[int], object]) -> None:
     """Call a function with the process id of a worker once it runs a query."""
 
     def watch() -> None:
-        while not [worker for worker in pool_of(store)._busy if worker.sent]:
+        while not running(store):
             time.sleep(0.01)
-        time.sleep(0.2)
-        act(pool_of(store)._busy[0].process.pid)
+        time.sleep(0.3)
+        act(running(store)[0].pid or 0)
 
     threading.Thread(target=watch, daemon=True).start()
 
@@ -93,10 +110,9 @@ def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signa
 
 def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) -> None:
     """A worker that is killed between queries is replaced without an error."""
-    assert store.sql("SELECT 1 AS a").rows() == [(1,)]
-    for worker in list(pool_of(store)._idle):
-        os.kill(worker.process.pid, signal.SIGKILL)
-        assert gone([worker.process.pid])
+    for process in processes_of(store):
+        os.kill(process, signal.SIGKILL)
+        assert gone([process])
     assert store.sql("SELECT 2 AS a").rows() == [(2,)]
 
 
@@ -106,13 +122,13 @@ def test_a_worker_killed_while_it_answers_is_an_error(
     """If a worker is killed while it sends its answer, no partial table is returned."""
     whole = answer_of
 
-    def killed(process: Any, most_bytes: int) -> Any:
-        process.answers.peek(1)  # the answer has begun and is larger than the pipe buffer
-        os.kill(process.pid, signal.SIGKILL)
-        return whole(process, most_bytes)
+    def killed(pipe: Any, most_bytes: int) -> Any:
+        pipe.peek(1)  # the answer has begun and is larger than the pipe buffer
+        os.kill(running(store)[0].pid or 0, signal.SIGKILL)
+        return whole(pipe, most_bytes)
 
     store.sql("SELECT 1")
-    monkeypatch.setattr(worker_pool, "answer_of", killed)
+    monkeypatch.setattr(worker_process, "answer_of", killed)
     with pytest.raises(QueryError, match="SIGKILL"):
         store.sql("SELECT repeat('x', 1000) AS x FROM range(20000)")
     monkeypatch.undo()
@@ -134,16 +150,39 @@ def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
 def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
     """Nine endless queries do not delay other queries, and interrupt() stops all nine."""
     with ThreadPoolExecutor(9) as pool:
-        running = [pool.submit(store.sql, ENDLESS) for _ in range(9)]
-        while len(pool_of(store)._busy) < 9:
+        asked = [pool.submit(store.sql, ENDLESS) for _ in range(9)]
+        while len(running(store)) < 9:
             time.sleep(0.02)
         for _ in range(5):
             assert store.sql("SELECT 1 AS a").rows() == [(1,)]
-        assert not any(query.done() for query in running)
+        assert not any(query.done() for query in asked)
         store.interrupt()
-        for query in running:
+        for query in asked:
             with pytest.raises(QueryError, match="Interrupted"):
                 query.result(timeout=20)
+    assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+    assert len(processes_of(store)) <= IDLE_WORKERS
+
+
+def test_time_limits_hold_beside_hostile_queries(path: Path) -> None:
+    """Nine queries that crash, hang or allocate end within 2 s of their time limit."""
+    seconds, late_s, crash = 2.0, 2.0, f"SELECT json_contains({DEEP}, {DEEP})"
+    hostile = [ENDLESS, crash, "SELECT repeat('x', 4000000000)", NESTED, "SELECT sleep_ms(60000)"]
+    with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=seconds)) as store:
+
+        def attack(query: str) -> float:
+            began = time.monotonic()
+            with pytest.raises(QueryError):
+                store.sql(query)
+            return time.monotonic() - began
+
+        with ThreadPoolExecutor(9) as pool:
+            asked = [pool.submit(attack, hostile[i % len(hostile)]) for i in range(9)]
+            for _ in range(3):
+                began = time.monotonic()
+                assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+                assert time.monotonic() - began < seconds + late_s
+            assert max(query.result() for query in asked) < seconds + late_s
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory of processes is not measured")
@@ -152,7 +191,7 @@ def test_all_queries_together_have_one_memory_limit(
 ) -> None:
     """If the queries together exceed the memory limit, the largest one is killed."""
     store.sql("SELECT 1")
-    monkeypatch.setattr(pool_of(store), "_memory", 1)
+    monkeypatch.setattr(workers_of(store), "_memory", 1)
     with pytest.raises(QueryError, match="Out of Memory: together, the queries of this store"):
         store.sql(ENDLESS)
     monkeypatch.undo()
@@ -200,41 +239,38 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
         store.sql("COPY (SELECT 1) TO 'x.csv'")
     with pytest.raises(QueryError, match="surrogates"):
         store.sql("SELECT '\ud800'")
-    # 62 levels in seven queries: fewer brackets and queries than the check allows.
-    query = "SELECT [[1]] AS v"
-    for _ in range(6):
-        query = f"SELECT {'[' * 10}v{']' * 10} AS v FROM ({query})"  # noqa: S608 - no value
-    with pytest.raises(QueryError, match="more than 60 levels of nesting"):
-        store.sql(query)
+    with pytest.raises(QueryError, match="Recursion level"):
+        store.sql(f"SELECT NULL::INT{'[]' * 70} AS v")
+
+
+def test_a_result_larger_than_the_memory_limit_is_refused(path: Path) -> None:
+    """A result larger than the memory limit of a worker is an error, and is not read."""
+    with hta_sql.TraceStore(path, safe=True, memory_limit="64MiB") as small:
+        with pytest.raises(QueryError, match=r"Out of Memory|larger than 64 MiB"):
+            small.sql("SELECT repeat('x', 10000) AS x FROM range(10000)")
+        assert small.sql("SELECT 1 AS a").rows() == [(1,)]
 
 
 def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
     """A worker that writes garbage counts as dead, and its output is not unpickled."""
 
-    class Process:
-        def __init__(self, content: bytes) -> None:
-            self.answers = io.BytesIO(content)
+    def frame(content: bytes) -> bytes:
+        return len(content).to_bytes(8, "big") + content
 
-    table = b'{"table": true}'
     for content in (
         b"",
-        LENGTH.pack(2**60),
-        LENGTH.pack(4) + b"nope",
-        LENGTH.pack(2) + b"[]",
-        LENGTH.pack(100_000) + b"[" * 100_000,
-        LENGTH.pack(len(table)) + table,
-        LENGTH.pack(len(table)) + table + b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x07" * 64,
+        frame(b"nope") + frame(b""),
+        frame(b"[]") + frame(b""),
+        frame(b"[" * 100_000) + frame(b""),
+        frame(b"{}"),
+        frame(b"{}") + frame(b"table")[:-1],
+        frame(b"{}") + frame(b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x07" * 64),
+        frame(pickle.dumps(HtaSqlError())) + frame(b""),
     ):
-        with pytest.raises(WorkerDiedError):
-            answer_of(Process(content), 1 << 20)  # type: ignore[arg-type]
-
-
-def processes_of(store: hta_sql.TraceStore) -> list[int]:
-    """Return the ids of all processes of a store."""
-    store.sql("SELECT 1")
-    pool = pool_of(store)
-    server = pool._processes._server
-    return [w.process.pid for w in pool._idle] + ([server._child.pid] if server else [])
+        with pytest.raises(EOFError):
+            answer_of(io.BytesIO(content), 1 << 20)
+    with pytest.raises(QueryError, match="larger than"):
+        answer_of(io.BytesIO((2**60).to_bytes(8, "big")), 1 << 20)
 
 
 def test_a_store_that_is_closed_or_let_go_leaves_no_process(path: Path) -> None:
@@ -257,8 +293,7 @@ SCRIPT = """
 import sys, time, hta_sql
 store = hta_sql.TraceStore(sys.argv[1], safe=True)
 store.sql("SELECT 1")
-pool = store._workers
-print(*[w.process.pid for w in pool._idle], flush=True)
+print(*[worker.pid for worker in store._workers._all if worker.is_alive()], flush=True)
 if sys.argv[2] == "wait":
     time.sleep(60)
 """
@@ -278,30 +313,39 @@ def test_workers_end_with_their_parent(path: Path, end: str) -> None:
     assert gone(processes)
 
 
-def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str]:
-    """Run an endless query with ``hta-sql sql``, and act on its child process.
+def asked_by_command(path: Path, query: str, act: Callable[[int], object]) -> tuple[int, str]:
+    """Run a query with ``hta-sql sql``, and act on its process.
 
     Returns:
         Exit code and stderr of the command.
     """
-    command = [sys.executable, "-m", "hta_sql", "sql", str(path), ENDLESS, "--timeout", "2"]
+    command = [sys.executable, "-m", "hta_sql", "sql", str(path), query, "--timeout", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        while not children.read_text().split():
-            time.sleep(0.02)
-        time.sleep(1.5)
-        act(int(children.read_text().split()[0]))
+        act(process.pid)
         _, err = process.communicate(timeout=60)
     return process.returncode, err
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
-def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
-    """``hta-sql sql`` reports an engine crash or an ignored interrupt as a one-line error."""
-    code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
-    assert (code, err.startswith("error: The query process was terminated by SIGSEGV")) == (1, True)
-    code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))
-    assert (code, err.startswith("error: Interrupted after 2 s")) == (1, True)
+def test_the_command_names_the_query_that_crashed_it(path: Path) -> None:
+    """``hta-sql sql`` names its query if the engine crashes, and ends if the engine hangs."""
+    code, err = asked_by_command(path, f"SELECT json_contains({DEEP}, {DEEP})", lambda _: None)
+    assert (code, err.startswith("error: The process ended during this query: SELECT")) == (
+        -11,
+        True,
+    )
+    code, err = asked_by_command(path, NESTED, lambda _: None)
+    assert (code, err.startswith("error: Interrupted after 2 s")) == (-9, True)
+
+
+def test_the_command_handles_signals(path: Path) -> None:
+    """Ctrl-C interrupts a query of ``hta-sql sql``, as it does any command."""
+
+    def act(process: int) -> None:
+        time.sleep(2)
+        os.kill(process, signal.SIGINT)
+
+    command = f"{ENDLESS} -- slow"
+    assert asked_by_command(path, command, act)[0] in (1, 130)
 
 
 @pytest.mark.slow(reason="processes")

@@ -44,7 +44,7 @@ from hta_sql.store.query.open_catalog import (
     refreshed,
     warn_of_runs_left_out,
 )
-from hta_sql.store.query.sandbox import Sandbox, lock
+from hta_sql.store.query.sandbox import lock
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Connection(Closing):
         folder: Folder of the store.
         config: Settings of the engine.
         library: Tables, macros and analyses.
-        safe: Lock the engine down, and check queries in a sandbox.
+        safe: Lock the engine down to the files of the store.
         limits: Limits of a query.
         verify: Hash files of every size, also at a URL, before the first answer.
 
@@ -370,12 +370,11 @@ class Connection(Closing):
             return None
         configure(con, self._folder)
         warn_of_runs_left_out(con, self._folder.root)
-        sandbox = Sandbox(con) if self._safe else None
         self._limits.put_on(con)
         if self._safe:
             lock(con, self._folder.spellings())
         checksums = Checksums(self._folder, checked.files, verify=self._verify)
-        return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, checked, checksums)
+        return Opened(con, catalog, *ranks_of(con), kept_of(con), checked, checksums)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
         """Connect to a catalog; after a fork, connect to a copy, so that no instance is shared."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Protocol
 
 import duckdb
 
@@ -68,12 +69,26 @@ class Limits:
 UNLIMITED = Limits(None, None, None)
 
 
+class Interruptible(Protocol):
+    """A connection to the engine, or a store."""
+
+    def interrupt(self) -> None:
+        """Interrupt the running queries."""
+
+
 @contextmanager
-def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
-    """Interrupt a connection when it exceeds a time limit.
+def in_time(
+    target: Interruptible, seconds: float | None, limit: float | None = None
+) -> Iterator[None]:
+    """Interrupt a connection or a store when it exceeds a time limit.
+
+    Args:
+        target: What to interrupt.
+        seconds: Time after which to interrupt it [s]; None for no limit.
+        limit: Time limit in the error message, if a part of it is already over [s].
 
     Raises:
-        QueryError: The connection was interrupted.
+        QueryError: The target was interrupted.
     """
     if seconds is None:
         yield
@@ -85,14 +100,14 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
             late.set()
             # Interrupt repeatedly, because an interrupt between two statements has no effect.
             while not done.wait(AGAIN_S):
-                con.interrupt()
+                target.interrupt()
 
     threading.Thread(target=watch, daemon=True).start()
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, QueryError) as error:
         if late.is_set():
-            raise too_long(seconds) from error
+            raise too_long(limit or seconds) from error
         raise
     finally:
         done.set()

@@ -21,7 +21,6 @@ from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes
 from hta_sql.store.query.limits import KNOWN_FILES
 from hta_sql.store.query.partitions import Size
-from hta_sql.store.query.sandbox import Sandbox
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,6 @@ class Opened:
     """Runs whose definitions have changed since they were ingested."""
     materialized: dict[str, set[str]]
     """Analysis ─▶ runs whose materialized answer is up to date."""
-    sandbox: Sandbox | None
     checked: Checked
     checksums: Checksums
 

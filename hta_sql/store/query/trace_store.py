@@ -20,12 +20,13 @@ from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.query.connection import Connection
 from hta_sql.store.query.distributed import gathered, read, tasks_of, unchanged_identity
 from hta_sql.store.query.execution import Question, first_rows_of, questions_of, result_of, table_of
-from hta_sql.store.query.isolation import Isolating
 from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
 from hta_sql.store.query.partitions import is_partitioned, refuse_unknown, requested_sizes, tasks
 from hta_sql.store.query.role_stores import ByRole, by_roles
+from hta_sql.store.query.sandbox import reading
+from hta_sql.store.query.workers import Isolating
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
@@ -258,12 +259,11 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             return Result.of_rows(self._workers.sql(query, parameters, most_rows))
         if self.library.asks_derived(query):
             self._connection.keep(self.runs(), self.library.derived_in(query))
-        sandbox = self._connection.opened().sandbox
         limit = self._options["limits"].rows if most_rows is None else None
         most = most_rows if limit is None else limit + 1
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
-            checked = sandbox.validated(con, query) if sandbox else query
+            checked = reading(query) if self._options["safe"] else query
             result = result_of(con, checked, parameters, most)
             checked_rows(limit, len(result))
             return result

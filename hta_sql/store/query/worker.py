@@ -1,8 +1,8 @@
-"""Worker process: hosts a safe store and runs its parent's queries, over a socket or two pipes.
+"""A worker process: hosts a safe store and runs its parent's queries, one at a time.
 
-A worker may crash, run out of memory or be killed without harm to the parent. The worker trusts its
-parent's requests, which are pickled. The parent does not trust the worker's answers, which are
-JSON, and Arrow IPC streams for tables.
+A worker may crash, run out of memory or be killed without harm to the parent. A frame is a length
+and that many bytes. A request is one frame, which is pickled. An answer, which the parent does not
+trust, is two frames: JSON, and an Arrow IPC stream that is empty unless the answer is a table.
 """
 
 from __future__ import annotations
@@ -11,189 +11,137 @@ import faulthandler
 import json
 import os
 import pickle
-import queue
-import signal
-import socket
 import struct
-import sys
 import threading
+import time
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from hta_sql.errors import HtaSqlError, QueryError
-from hta_sql.library.objects import load_library
+from hta_sql.errors import HtaSqlError
 from hta_sql.machine import remove_temporary
-from hta_sql.store.catalog.template import library_digest
-from hta_sql.store.query.limits import bounded_process
-from hta_sql.store.query.worker_store import HostedStore
+from hta_sql.store.query.limits import bounded_process, in_time
+from hta_sql.store.query.trace_store import TraceStore
 
-LENGTH = struct.Struct(">Q")
-NUMBER = struct.Struct(">q")
-INTERRUPT = b"I"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Request = tuple[float | None, float | None, str, dict[str, Any]]
+"""Time limit [s], what is left of it [s], ``sql`` or ``module:function``, and arguments."""
+
 ORPHAN_S = 5.0
 """Time [s] after a query's limit at which a worker ends itself, if its parent did not end it."""
 
-MOST_DEPTH = 60
-"""Maximum nesting depth of lists and structs in a table; Arrow streams allow 64 levels."""
-
-FORK, WAIT, IMPORT = b"F", b"W", b"M"
-LONGEST_MESSAGE = 256
-RUNNING = -1_000
-"""Reply of the fork server for a worker that is still running."""
+_LENGTH = struct.Struct(">Q")
+_PARENT_S = 0.5
+"""Interval [s] at which a worker checks that its parent lives."""
 
 
-class Worker:
-    """Serves requests one at a time until the parent closes the pipe.
+class HostedStore(TraceStore):
+    """A safe store that runs its queries in this process, which another process watches."""
 
-    Args:
-        requests: Pipe from the parent.
-        answers: Pipe to the parent.
-    """
-
-    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
-        self._requests, self._answers = requests, answers
-        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._store: HostedStore | None = None
-        self._nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
-
-    def serve(self) -> None:
-        """Open the store that the first request names, then serve requests."""
-        path, options = pickle.loads(self._frame())  # noqa: S301 - from the trusted parent
-        try:
-            self._store = store = HostedStore(path, **options)
-        except HtaSqlError as error:
-            self._write(_failure(error))
-            return
-        threading.Thread(target=self._listen, daemon=True).start()
-        with bounded_process(options["memory_limit"]):
-            self._write({"ready": os.getpid()})
-            while True:
-                self._answer(store, *self._waiting.get())
-
-    def _answer(self, store: HostedStore, seconds: float | None, what: str, given: Any) -> None:
-        if seconds is not None:
-            # This timer is implemented in C, so it also ends a worker while a call of the engine
-            # blocks the Python interpreter.
-            faulthandler.dump_traceback_later(seconds + ORPHAN_S, exit=True, file=self._nowhere)
-        table = None
-        try:
-            if what == "sql":
-                table = store.sql(**given).arrow()
-                _check_depth(table)
-                answer: dict[str, Any] = {"table": True}
-            else:
-                module, _, function = what.partition(":")
-                answer = {"value": getattr(import_module(module), function)(store, **given)}
-        except HtaSqlError as error:
-            answer = _failure(error)
-        except Exception as error:  # noqa: BLE001 - a query can make Python or Arrow raise anything
-            answer = _failure(QueryError(f"{type(error).__name__}: {error}"))
-        self._write(answer)
-        if table is not None:
-            with pa.ipc.new_stream(self._answers, table.schema) as stream:
-                stream.write_table(table)
-            self._answers.flush()
-        faulthandler.cancel_dump_traceback_later()
-
-    def _write(self, answer: dict[str, Any]) -> None:
-        content = json.dumps(answer).encode()
-        self._answers.write(LENGTH.pack(len(content)) + content)
-        self._answers.flush()
-
-    def _listen(self) -> None:
-        """Read requests while a query runs, to receive interrupts and detect the parent's end."""
-        while content := self._frame():
-            if content != INTERRUPT:
-                self._waiting.put(pickle.loads(content))  # noqa: S301 - as above
-            elif self._store:
-                self._store.interrupt()
-        remove_temporary()
-        os._exit(0)
-
-    def _frame(self) -> bytes:
-        """Return the next request; empty if the parent has closed the pipe."""
-        head = self._requests.read(LENGTH.size)
-        return self._requests.read(*LENGTH.unpack(head)) if len(head) == LENGTH.size else b""
+    _isolated = False
 
 
-def _failure(error: HtaSqlError) -> dict[str, Any]:
-    return {"error": type(error).__name__, "message": str(error)}
-
-
-def _check_depth(table: pa.Table) -> None:
-    """Raise if values are nested so deeply that Arrow would fail in the middle of a stream."""
-    level = [table.schema.field(i).type for i in range(table.num_columns)]
-    for _ in range(MOST_DEPTH):
-        level = [kind.field(i).type for kind in level for i in range(kind.num_fields)]
-        if not level:
-            return
-    raise QueryError(f"The result contains a value with more than {MOST_DEPTH} levels of nesting.")
-
-
-def _harden() -> None:
-    """Ignore the terminal's signals, disable core dumps, and create a process group.
-
-    The group lets the parent lower the priority of all engine threads at once.
-    """
-    with suppress(ValueError, OSError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "setpgid"):
-        with suppress(OSError):
-            os.setpgid(0, 0)
+def serve() -> None:
+    """Serve one store on stdin and stdout until the parent closes the pipe, or ends."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1):  # output of libraries must not get between the answers
+        os.dup2(nothing, standard)
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - unavailable on Windows
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    path, options = _next(requests)
+    try:
+        # Each request has its own time limit.
+        store = HostedStore(path, **{**options, "limits": replace(options["limits"], seconds=None)})
+    except HtaSqlError as error:
+        _write(answers, _failure(error))
+        return
+    with bounded_process(options["memory_limit"]):
+        _write(answers, {})
+        while True:
+            _answer(store, answers, _next(requests))
 
 
-def _serve(requests: int, answers: int) -> None:
-    with os.fdopen(requests, "rb") as reading, os.fdopen(answers, "wb") as writing:
-        Worker(reading, writing).serve()
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent; a query may take long to read from the pipe."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_S)
+    _end()
 
 
-def _fork_workers(control: socket.socket) -> None:
-    """Fork a worker at each request of the parent, to avoid Python's start-up time.
-
-    This process has no threads and no engine. It reaps a worker only when the parent requests the
-    exit status, so that a process ID is not reused while the parent may still signal it.
-    """
-    library_digest(load_library())  # cached here, so that each forked worker inherits it
-    while True:
-        message, files, *_ = socket.recv_fds(control, LONGEST_MESSAGE, 1)
-        if not message:
-            return
-        if message[:1] == IMPORT:
-            import_module(message[1:].decode())
-            control.sendall(NUMBER.pack(0))
-        elif message[:1] == WAIT:
-            (process,) = NUMBER.unpack(message[1:])
-            ended, status = os.waitpid(process, os.WNOHANG)
-            control.sendall(NUMBER.pack(os.waitstatus_to_exitcode(status) if ended else RUNNING))
-        elif process := os.fork():
-            for file in files:
-                os.close(file)
-            control.sendall(NUMBER.pack(process))
-        else:
-            control.close()
-            _harden()
-            _serve(os.dup(files[0]), files[0])
-            return
+def _end() -> None:
+    remove_temporary()
+    os._exit(0)
 
 
-def main() -> None:
-    """Serve one store on stdin and stdout, or fork workers for the socket at stdin."""
-    _harden()
-    requests, answers = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    # Output printed by libraries must not get between the answers.
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
-    if sys.argv[-1] == "fork":
-        os.close(answers)
-        _fork_workers(socket.socket(fileno=requests))
+def _next(requests: IO[bytes]) -> Any:
+    """Return the next request; end this process if the parent has closed the pipe."""
+    head = requests.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        _end()
+    return pickle.loads(requests.read(*_LENGTH.unpack(head)))  # noqa: S301 - from the trusted parent
+
+
+def _answer(store: HostedStore, answers: IO[bytes], request: Request) -> None:
+    seconds, left, what, given = request
+    if left is not None:
+        # This timer is implemented in C, so it also ends a worker while a call of the engine
+        # blocks the Python interpreter.
+        file = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the timer ends
+        faulthandler.dump_traceback_later(left + ORPHAN_S, exit=True, file=file)
+    table = None
+    try:
+        with in_time(store, left, seconds):
+            if what == "sql":
+                table, answer = store.sql(**given).arrow(), {}
+                size = _size_of(table)
+            else:
+                module, _, function = what.partition(":")
+                answer = {"value": getattr(import_module(module), function)(store, **given)}
+    except Exception as error:  # noqa: BLE001 - a query can make Python or Arrow raise anything
+        table, answer = None, _failure(error)
+    faulthandler.cancel_dump_traceback_later()
+    if table is None:
+        _write(answers, answer)
+        if "FATAL Error" in answer.get("message", ""):
+            _end()  # the engine refuses all further queries
     else:
-        _serve(requests, answers)
+        _write(answers, answer, size)
+        _stream(table, answers)
+        answers.flush()
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    if isinstance(error, HtaSqlError):
+        return {"error": type(error).__name__, "message": str(error)}
+    return {"error": "QueryError", "message": f"{type(error).__name__}: {error}"}
+
+
+def _write(answers: IO[bytes], answer: dict[str, Any], size: int = 0) -> None:
+    """Write an answer, and the length of the table that follows."""
+    content = json.dumps(answer).encode()
+    answers.write(_LENGTH.pack(len(content)) + content + _LENGTH.pack(size))
+    answers.flush()
+
+
+def _size_of(table: pa.Table) -> int:
+    """Return the length of a table's stream; raises if Arrow cannot write the table."""
+    import pyarrow as pa  # noqa: PLC0415 - imported with the first table
+
+    counted = pa.MockOutputStream()
+    _stream(table, counted)
+    return int(counted.size())
+
+
+def _stream(table: pa.Table, sink: Any) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
