@@ -7,7 +7,7 @@ from time import sleep
 
 import pytest
 
-from hta_sql.report.ahead import computed_ahead
+from hta_sql.report.answers import computed_ahead
 
 
 @pytest.mark.parametrize("threads", [1, 2])

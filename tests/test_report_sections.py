@@ -27,7 +27,7 @@ from hta_sql.report.column_order import places
 from hta_sql.report.contents import topics
 from hta_sql.report.first_screen import questions_markup
 from hta_sql.report.reasons import no_rows
-from hta_sql.report.scope import scope_of
+from hta_sql.report.section import scope_of
 from hta_sql.report.tables import table_markup
 from hta_sql.results.display import TableRows
 from tests.shared_stores import ingest_only

@@ -13,13 +13,15 @@ from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.errors import HtaSqlError
 from hta_sql.store.disk.manifest import MANIFEST
-from hta_sql.text import counted
+from hta_sql.text import counted, printable
 
 if TYPE_CHECKING:
     from hta_sql.exports.exports import Exported, Selection
+    from hta_sql.exports.redaction.names import Redactor
 
 EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb", "speedscope", "trace")
 _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
+_WIDTH = 60
 
 
 @click.command(short_help="Write analyses and tables as files.")
@@ -148,11 +150,10 @@ def _redacted(
     selection: Selection,
 ) -> list[Exported]:
     """Write a redacted export; without an output, list what the export would contain."""
-    from hta_sql.cli.redaction import print_redaction, show_preview  # noqa: PLC0415 - imported only when needed
+    from hta_sql.exports.redaction import names  # noqa: PLC0415
     from hta_sql.exports.redaction.exporting import TRACE, export_redacted, preview  # noqa: PLC0415
-    from hta_sql.exports.redaction.names import Redactor  # noqa: PLC0415
 
-    redact = Redactor(key)
+    redact = names.Redactor(key)
     is_store = (store / MANIFEST).exists()
     if format_name is None:
         by_suffix = _SUFFIXES.get(output.suffix.lower(), "parquet") if output else "parquet"
@@ -164,3 +165,36 @@ def _redacted(
     written = export_redacted(store, output, format_name, redact, selection)
     print_redaction(redact, has_key=key is not None)
     return written
+
+
+def show_preview(redact: Redactor) -> None:
+    """List the names that an export would retain or replace, by kind, with examples."""
+    for kind, seen in sorted(redact.seen.items()):
+        click.echo(f"{kind}: {seen.kept:,} kept, {seen.replaced:,} replaced")
+        for name in seen.kept_examples:
+            click.echo(f"    kept      {_short(name)}")
+        for name, new in seen.replaced_examples:
+            click.echo(f"    replaced  {_short(name)} ─▶ {_short(new) or '(removed)'}")
+
+
+def print_redaction(redact: Redactor, *, has_key: bool) -> None:
+    """Print the counts of retained and replaced names, and a reminder to check the files."""
+    kept = {kind: seen.kept for kind, seen in sorted(redact.seen.items()) if seen.kept}
+    replaced = sum(seen.replaced for seen in redact.seen.values())
+    listed = ", ".join(f"{kind} {count:,}" for kind, count in kept.items())
+    note(f"Redacted: {counted(replaced, 'name')} replaced; kept as public: {listed or 'none'}.")
+    if redact.strangers:
+        note(
+            f"warning: {counted(redact.strangers, 'name')} no longer show their kind of work: "
+            "the categories of these operators and kernels differ from the original."
+        )
+    if has_key:
+        note("Keep the key secret: whoever has it can check whether a guessed name is right.")
+    note(
+        "Times, sizes and shapes are unchanged. Check the result before you share it: docs/redacting.md"
+    )
+
+
+def _short(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

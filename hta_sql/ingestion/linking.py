@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from hta_sql.ingestion.ages import refuse_ages
+from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.native import best_build
 from hta_sql.ingestion.statements import run
@@ -20,6 +20,15 @@ CALL_TREE_BATCH_ROWS = 1 << 15
 """Number of host events in memory while the call tree is built.
 
 Arrays of this size fit into the CPU cache, and cost a quarter less than arrays of 500,000 rows.
+"""
+
+
+NS_OF_A_YEAR = 365.25 * 86400 * 1e9
+
+MAX_YEARS = (1 << 60) / NS_OF_A_YEAR
+"""Maximum total duration of a rank's events, including nested events [years].
+
+A day of 100 threads with 50 nested calls each is less than half of this.
 """
 
 
@@ -81,3 +90,23 @@ def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None
     # The macro needs at least one rule; this rule matches nothing.
     run(con, first_match_macro("first_rule", matching or [(0, "a^")]))
     run(con, ingest_sql("link/kernel_classes", "kernel_classes"))
+
+
+def refuse_ages(con: duckdb.DuckDBPyConnection, paths: Mapping[int, str]) -> None:
+    """Raise if the total duration of a trace's events is implausible.
+
+    Args:
+        con: The database with the table ``rank_clock``.
+        paths: Number of a trace ─▶ its path.
+
+    Raises:
+        TraceFormatError: The durations of a trace add up to more than the maximum.
+    """
+    totals = dict(run(con, "SELECT part, total_ns FROM rank_clock").fetchall())
+    for part, path in paths.items():
+        years = (totals[part] or 0) / NS_OF_A_YEAR
+        if years > MAX_YEARS:
+            raise TraceFormatError(
+                f"{path}: the event durations add up to {years:,.0f} years, "
+                f"more than the maximum of {MAX_YEARS:.0f} years."
+            )

@@ -6,11 +6,13 @@ analysis is mostly planning, for which the engine uses one thread, so two analys
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -18,7 +20,6 @@ from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.library.parameters import taken_by
-from hta_sql.report.ahead import computed_ahead
 from hta_sql.report.contents import Section, Topic, topics
 from hta_sql.report.first_screen import ANALYSES, FirstScreen
 from hta_sql.report.reasons import failed, no_rows, not_run, nothing_known
@@ -33,6 +34,11 @@ Larger analyses use all cores and the memory limit by themselves.
 
 Progress = Callable[[str, int, int], None]
 """Called before each analysis with its name, the number of finished analyses and the total."""
+
+
+Item = TypeVar("Item")
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -212,3 +218,32 @@ def _found(
         return Answer(section, values, None, no_rows(analysis, first.rank_health.records()))
     reason = nothing_known(section, result)
     return Answer(section, values, None if reason else result, reason)
+
+
+def computed_ahead(
+    function: Callable[[Item], Value], items: Iterable[Item], threads: int
+) -> Generator[Value, None, None]:
+    """Yield ``function(item)`` for each item, in order.
+
+    At most ``threads + 1`` values are computed or waiting for the consumer. If the consumer stops,
+    values that are not being computed yet are canceled.
+
+    Args:
+        function: Thread-safe function.
+        items: The items.
+        threads: Number of threads. With 1, a value is computed while the previous one is consumed.
+
+    Raises:
+        Exception: What the function raised for the item that is due.
+    """
+    pool = ThreadPoolExecutor(threads)
+    ahead: deque[Future[Value]] = deque()
+    try:
+        for item in items:
+            ahead.append(pool.submit(function, item))
+            if len(ahead) > threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -20,7 +20,7 @@ from hta_sql.report.first_screen import (
     FirstScreen,
     analysis_of,
 )
-from hta_sql.report.hangs import hangs_of
+from hta_sql.report.headings import sentence
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows
 from hta_sql.report.rendering import missing, render
@@ -46,6 +46,9 @@ LATE = 2
 NOTHING = Markup()
 
 Row = dict[str, Any]
+
+SHOWN_HANGS = 2
+"""Maximum number of hangs with a sentence; the section lists all of them."""
 
 
 def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = NOTHING) -> Markup:
@@ -301,3 +304,23 @@ def _chosen(means: Mapping[int, Mapping[str, float]], late: Mapping[int, str]) -
         key=lambda rank: (rank not in late, -abs(means[rank]["exposed_wait_ns"] - middle), rank),
     )
     return sorted(unusual[:RANKS])
+
+
+def hangs_of(first: FirstScreen) -> dict[str, Any]:
+    """Return the title of a page about a hang, its further sentences, and the number of others.
+
+    The sentences are those of the analysis ``hang``, with the cause first; the title is the first
+    sentence of the first hang. All are empty if nothing hangs.
+    """
+    rows = first.hang.records()
+    if not rows:
+        return {}
+    several = len({row["run"] for row in rows}) > 1
+    texts = [f"{row['run']}: {row['message']}" if several else row["message"] for row in rows]
+    title, _, rest = texts[0].partition(". ")
+    others = [rest, *texts[1:SHOWN_HANGS]] if rest else texts[1:SHOWN_HANGS]
+    return {
+        "title": sentence(title),
+        "others": [sentence(text) for text in others],
+        "more": len(rows) - SHOWN_HANGS,
+    }

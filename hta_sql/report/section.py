@@ -14,12 +14,12 @@ from markupsafe import Markup
 from hta_sql.charts.export import spec_of
 from hta_sql.charts.page import chart_markup
 from hta_sql.errors import HtaSqlError
+from hta_sql.library.objects import SqlObject
 from hta_sql.report.answers import Answer
 from hta_sql.report.contents import Section
 from hta_sql.report.headings import column_texts
 from hta_sql.report.reasons import shortly
 from hta_sql.report.rendering import missing, render
-from hta_sql.report.scope import scope_of
 from hta_sql.report.sql_calls import sql_markup
 from hta_sql.report.tables import table_markup
 from hta_sql.results.result import Result
@@ -36,6 +36,10 @@ PAPER = 1
 DESCRIBED_ROWS = 4
 DESCRIBED_COLUMNS = 6
 """Number of columns in the text alternative of a chart, for readers who cannot see it."""
+
+
+_ENOUGH = 2
+"""Minimum number of steps for the last one to be excluded, because profilers stop during it."""
 
 
 @dataclass(frozen=True)
@@ -146,3 +150,24 @@ def _in_words(result: Result) -> str:
     )
     summary = result.analysis.summary if result.analysis else ""
     return f"{summary} First of {counted(len(result), 'row')}: {'; '.join(rows)}."
+
+
+def scope_of(
+    analysis: SqlObject, values: Mapping[str, Any], health: Sequence[Mapping[str, Any]]
+) -> str:
+    """Describe whether an analysis covers steps (and the last one) or the whole capture.
+
+    Args:
+        analysis: The analysis.
+        values: Parameters of the analysis.
+        health: Rows of ``rank_health``, which count the steps.
+    """
+    about = {parameter.name: parameter.doc for parameter in analysis.parameters}
+    most = max((row["step_count"] or 0 for row in health), default=0)
+    if "steps" not in about or values.get("steps") or not most:
+        return ""
+    leaves_out = most >= _ENOUGH and "include_last_profiler_step" in about
+    leaves_out &= "including the last one" not in about["steps"]
+    if "outside steps" in about["steps"]:
+        return f"Covers the whole capture{' except its last step' * leaves_out}."
+    return f"Covers all steps{' except the last' * leaves_out}."

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hta_sql.synthetic.memory import Allocator
 from hta_sql.synthetic.records import (
     CALLS,
     COMPUTE_STREAM,
@@ -27,6 +26,8 @@ from hta_sql.synthetic.records import (
 )
 from hta_sql.synthetic.spec import JobSpec
 from hta_sql.synthetic.workload import Kernel
+
+_SEGMENT = 2 * 1024 * 1024
 
 
 class Host:
@@ -242,3 +243,28 @@ class Host:
             totals = (self._memory.allocated, self._memory.reserved)
             instant = MemoryInstant(self.thread, self.now, address, change, *totals)
             self.trace.memory.append(instant)
+
+
+class Allocator:
+    """Caching allocator that assigns addresses and counts bytes, like torch's."""
+
+    def __init__(self) -> None:
+        self.allocated = 0
+        self.reserved = 0
+        self._next = 0x7F0000000000
+        self._free: defaultdict[int, list[int]] = defaultdict(list)
+
+    def allocate(self, size: int) -> int:
+        """Return an address; released addresses are reused for equal sizes."""
+        self.allocated += size
+        # Memory is reserved in whole segments, which are never returned.
+        self.reserved = max(self.reserved, -(-self.allocated // _SEGMENT) * _SEGMENT)
+        if self._free[size]:
+            return self._free[size].pop()
+        self._next += size
+        return self._next - size
+
+    def release(self, address: int, size: int) -> None:
+        """Release memory that `allocate` returned."""
+        self.allocated -= size
+        self._free[size].append(address)

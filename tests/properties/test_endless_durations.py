@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.ingestion import ages
+from hta_sql.ingestion import linking
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ def test_all_of_them_together_have_a_limit(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trace whose total duration overflows 64 bits is refused with an error naming its file."""
-    monkeypatch.setattr(ages, "MAX_YEARS", 1 / 365.25)
+    monkeypatch.setattr(linking, "MAX_YEARS", 1 / 365.25)
     assert ingest_trace(operation(0, 0.33)).ranks() == [0]
     with pytest.raises(hta_sql.TraceError, match=r"events-1-rank0\.json.*add up to"):
         ingest_trace(operation(0, 0.34), store="other.store")

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hta_sql.errors import RankError, StoreError
+from hta_sql.library.sql_files import reader_sql
 from hta_sql.machine import temporary_folder
+from hta_sql.results.result import Result
 from hta_sql.store.catalog.build import manifest_of
 from hta_sql.store.disk.folder import RemoteFolder, StoreFolder, store_folder
 from hta_sql.store.disk.manifest import MANIFEST, Manifest, file_paths, manifest_content
-from hta_sql.store.query.roles import Rank, ranks_of_roles
 
 if TYPE_CHECKING:
     from hta_sql.results.result import Result
@@ -31,6 +32,10 @@ Answer = TypeVar("Answer")
 Store = TypeVar("Store", bound="ByRole")
 
 _LOCK = threading.Lock()
+
+
+Rank = tuple[str, int]
+"""Run and rank."""
 
 
 def by_roles(method: Callable[P, Answer]) -> Callable[P, Answer]:
@@ -160,3 +165,22 @@ class _PartOfRemote(RemoteFolder):
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
         return self._manifest if name == MANIFEST else super().read(name)
+
+
+def ranks_of_roles(sql: Callable[[str], Result], roles: Collection[str]) -> set[Rank]:
+    """Return the run and rank of each process with one of the requested roles.
+
+    Args:
+        sql: Runs a query on the store.
+        roles: Requested roles.
+
+    Raises:
+        RankError: No rank has one of the roles; the message lists the existing roles.
+    """
+    rows = sql(reader_sql("rank_roles")).rows()
+    known = sorted({role for _, _, role in rows if role})
+    for role in sorted(roles):
+        if role not in known:
+            there = f"available roles: {', '.join(known)}" if known else "no rank has a role"
+            raise RankError(f"No role {role!r}; {there}.")
+    return {(run, rank) for run, rank, role in rows if role in roles}
