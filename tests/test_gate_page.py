@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from hta_sql.cli import main
-from hta_sql.exports.gate import DEFAULT_RULES
+from hta_sql.comparison.gate import DEFAULT_RULES
 from tests.shared_stores import ingest_only
 
 ROOT = Path(__file__).parent.parent

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hta_sql.comparison.gate import DEFAULT_RULES, Rule, read_rules
 from hta_sql.errors import ParameterError
-from hta_sql.exports.gate import DEFAULT_RULES, Rule, read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

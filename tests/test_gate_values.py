@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hta_sql.comparison.gate import Judged, Rule
+from hta_sql.comparison.gate.limits import broken_limits
+from hta_sql.comparison.gate.noise import Chance
+from hta_sql.comparison.gate.values import Value, key_columns, values_of
 from hta_sql.errors import ParameterError
-from hta_sql.exports.gate import Judged, Rule
-from hta_sql.exports.gate.limits import broken_limits
-from hta_sql.exports.gate.noise import Chance
-from hta_sql.exports.gate.values import Value, key_columns, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,11 +29,21 @@ ROOMS = (
         "library",
         "traces",
         "results",
+        "replay",
         "store",
         "ingestion",
         "api",
     ),
-    *("charts", "critical_path", "report", "exports", "overlay", "authoring", "serve"),
+    *(
+        "charts",
+        "critical_path",
+        "report",
+        "exports",
+        "comparison",
+        "overlay",
+        "authoring",
+        "serve",
+    ),
     *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )
 """Packages in the order of the data flow; each imports only packages before it."""
@@ -288,7 +298,7 @@ def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
         "py.typed",
         "store/query/reading_functions.txt",
         "synthetic/model.json",
-        "exports/gate/default.toml",
+        "comparison/gate/default.toml",
     }
     assert {f"hta_sql/{name}" for name in data} <= names
     templates = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.j2")}

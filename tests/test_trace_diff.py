@@ -15,8 +15,8 @@ import pytest
 
 import hta_sql
 from hta_sql import LabeledTrace, TraceAnalysis, TraceDiff
+from hta_sql.comparison.sides import Side, compare
 from hta_sql.errors import ParameterError, RankError
-from hta_sql.exports.comparison import Side, compare
 from hta_sql.hta.trace_diff import DeviceType
 from tests.shared_stores import ingest_only
 

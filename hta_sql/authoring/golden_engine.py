@@ -17,14 +17,14 @@ from typing import Any
 
 import duckdb
 
+from hta_sql import replay
 from hta_sql.authoring.golden import Case, read_traces, traces_of
 from hta_sql.library import sqltext
 from hta_sql.library.objects import Library
-from hta_sql.store.catalog import replay
+from hta_sql.replay.rows import replays_of_all
 from hta_sql.store.catalog.build import put_tables
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.compute import REPLAYED
-from hta_sql.store.catalog.replay.rows import replays_of_all
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import CONFIG, template
 from hta_sql.store.disk.folder import store_folder

@@ -12,7 +12,7 @@ from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE, STORE_RUN
 
 if TYPE_CHECKING:
-    from hta_sql.exports.baselines import BaselineFile
+    from hta_sql.comparison.baselines import BaselineFile
 
 
 def _file_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -69,6 +69,6 @@ def remove(*, name: str, store: Path) -> None:
 
 
 def _file(path: Path) -> BaselineFile:
-    from hta_sql.exports.baselines import BaselineFile  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.comparison.baselines import BaselineFile  # noqa: PLC0415 - lazy, to start faster
 
     return BaselineFile(STORE.convert(path, None, None))

@@ -15,7 +15,7 @@ from hta_sql.cli.options import INTEGERS, STORE_RUN, chart_option
 from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
-    from hta_sql.exports.changes import Comparison
+    from hta_sql.comparison.changes import Comparison
     from hta_sql.store.query.trace_store import TraceStore
 
 FORMATS = ("text", "json", "markdown")
@@ -88,8 +88,8 @@ def compare(
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send_chart  # noqa: PLC0415
     from hta_sql.cli.reading import chosen_run  # noqa: PLC0415
-    from hta_sql.exports.changes import compare_steps  # noqa: PLC0415
-    from hta_sql.exports.comparison import Side  # noqa: PLC0415
+    from hta_sql.comparison.changes import compare_steps  # noqa: PLC0415
+    from hta_sql.comparison.sides import Side  # noqa: PLC0415
 
     if not tests and test_ranks is None and test_steps is None:
         raise click.UsageError(

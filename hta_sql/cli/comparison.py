@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from textwrap import wrap
 from typing import Any
 
-from hta_sql.exports.changes import Comparison, side_name
-from hta_sql.exports.headline import PARTS, has_too_few_steps, signed_time
+from hta_sql.comparison.changes import Comparison, side_name
+from hta_sql.comparison.headline import PARTS, has_too_few_steps, signed_time
 from hta_sql.text import CUT, counted, cut_column, cut_middle, printable, time_text
 
 CHANGES = 15

@@ -13,8 +13,8 @@ from hta_sql.cli.options import STORE, STORE_RUN
 from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
-    from hta_sql.exports.comparison import Side
-    from hta_sql.exports.gate import Outcome, Rules
+    from hta_sql.comparison.gate import Outcome, Rules
+    from hta_sql.comparison.sides import Side
     from hta_sql.store.query.trace_store import TraceStore
 
 FORMATS = ("text", "json", "junit", "markdown")
@@ -24,7 +24,7 @@ EXIT_CODES = {"passed": 0, "failed": 1, "inconclusive": 3}
 
 def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        from hta_sql.exports.gate import DEFAULT_RULES  # noqa: PLC0415 - lazy, to start faster
+        from hta_sql.comparison.gate import DEFAULT_RULES  # noqa: PLC0415 - lazy, to start faster
 
         click.echo(DEFAULT_RULES.read_text(encoding="utf-8"), nl=False)
         ctx.exit()
@@ -119,9 +119,9 @@ def gate(
     """  # noqa: D301 - \b is click's marker for preformatted lines
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.reading import chosen_run  # noqa: PLC0415
+    from hta_sql.comparison.gate import gate as judged  # noqa: PLC0415
+    from hta_sql.comparison.sides import Side  # noqa: PLC0415
     from hta_sql.errors import ParameterError  # noqa: PLC0415
-    from hta_sql.exports.comparison import Side  # noqa: PLC0415
-    from hta_sql.exports.gate import gate as judged  # noqa: PLC0415
 
     formats = [format_name or _format_of(path, ctx) for path in outputs]
     rules = _rules(rules_file, ctx)
@@ -155,8 +155,8 @@ def _format_of(path: Path, ctx: click.Context) -> str:
 
 
 def _rules(path: Path | None, ctx: click.Context) -> Rules:
+    from hta_sql.comparison.gate import DEFAULT_RULES, read_rules  # noqa: PLC0415
     from hta_sql.errors import AnalysisError  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.exports.gate import DEFAULT_RULES, read_rules  # noqa: PLC0415
 
     try:
         return read_rules(path or DEFAULT_RULES)
@@ -171,8 +171,8 @@ def _of_file(path: Path | None, message: str) -> str:
 def _baseline(opened: ExitStack, stores: dict[Path, TraceStore], text: str, names: Path) -> Side:
     """Open a baseline given as a store or by name; the digest of a named baseline is verified."""
     from hta_sql.cli.reading import chosen_run, opened_once  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.exports.baselines import BaselineFile, check_unchanged, is_name  # noqa: PLC0415
-    from hta_sql.exports.comparison import Side  # noqa: PLC0415
+    from hta_sql.comparison.baselines import BaselineFile, check_unchanged, is_name  # noqa: PLC0415
+    from hta_sql.comparison.sides import Side  # noqa: PLC0415
 
     if not is_name(text) or Path(text).exists():
         return Side(*chosen_run(opened, stores, STORE_RUN.convert(text, None, None)))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as ET
 
 from hta_sql.cli.comparison import aligned, in_markdown, piped
-from hta_sql.exports.gate import Judged, Outcome, Verdict
-from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, key_text
-from hta_sql.exports.gate.words import difference_text, number_text
+from hta_sql.comparison.gate import Judged, Outcome, Verdict
+from hta_sql.comparison.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, key_text
+from hta_sql.comparison.gate.words import difference_text, number_text
 from hta_sql.text import CUT, counted, cut_middle, printable
 
 VALUES = 5

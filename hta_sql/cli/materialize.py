@@ -33,8 +33,8 @@ def materialize(
     analysis changes. If the engine fails to compute a result, the others are materialized, and the
     exit code is 1.
     """
+    from hta_sql.replay.watch import Watch  # noqa: PLC0415
     from hta_sql.store.catalog.materialize import materialize_answers  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.store.catalog.watch import Watch  # noqa: PLC0415
 
     if lists:
         _list(store)

@@ -108,8 +108,8 @@ def sql(
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
+    from hta_sql.replay.watch import Watch  # noqa: PLC0415
     from hta_sql.store.catalog.materialize import materialize_for  # noqa: PLC0415
-    from hta_sql.store.catalog.watch import Watch  # noqa: PLC0415
     from hta_sql.store.query.limits import Limits, bounded_process  # noqa: PLC0415
     from hta_sql.store.query.worker import HostedStore  # noqa: PLC0415
 

@@ -1,1 +1,1 @@
-"""Export a store to files, sheets or DuckDB; compare its runs, and gate them."""
+"""Export a store to files, sheets or DuckDB, also redacted."""

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from hta_sql.closing import Closing
+from hta_sql.comparison.sides import Side
 from hta_sql.errors import ParameterError, RankError
-from hta_sql.exports.comparison import Side
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.methods.job import Job
 

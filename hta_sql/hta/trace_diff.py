@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
+from hta_sql.comparison.sides import compare
 from hta_sql.errors import ParameterError
-from hta_sql.exports.comparison import compare
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.labeled_trace import SIDES, DeviceType, LabeledTrace, Wanted
 from hta_sql.hta.methods.job import Job

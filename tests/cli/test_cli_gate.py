@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from hta_sql.exports.gate import DEFAULT_RULES
+from hta_sql.comparison.gate import DEFAULT_RULES
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hta_sql.exports.headline import headline
+from hta_sql.comparison.headline import headline
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql import replay
 from hta_sql.library import sqltext
 from hta_sql.library.creation import RANK_SCOPE
 from hta_sql.library.objects import load_library
 from hta_sql.library.sql_files import stored_columns
-from hta_sql.store.catalog import replay
-from hta_sql.store.catalog.replay.rows import replays_of_all
+from hta_sql.replay.rows import replays_of_all
 from hta_sql.store.catalog.template import CONFIG, template
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import Captured, Trace

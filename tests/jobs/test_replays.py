@@ -10,9 +10,9 @@ import pytest
 
 import hta_sql
 from hta_sql.authoring.golden_messages import render
-from hta_sql.store.catalog.replay.graph import read_replay
-from hta_sql.store.catalog.replay.scenarios import recorded
-from hta_sql.store.catalog.replay.sweep import Sweep
+from hta_sql.replay.graph import read_replay
+from hta_sql.replay.scenarios import recorded
+from hta_sql.replay.sweep import Sweep
 from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import CAUSES, KINDS, UNSURE
 from tests.jobs.simulator import simulate

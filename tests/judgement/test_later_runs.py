@@ -11,9 +11,9 @@ import pytest
 
 import hta_sql
 from hta_sql.cli import main
+from hta_sql.comparison.changes import compare_steps
+from hta_sql.comparison.sides import Side
 from hta_sql.errors import ParameterError
-from hta_sql.exports.changes import compare_steps
-from hta_sql.exports.comparison import Side
 from tests.judgement.kinds import planted
 from tests.judgement.kineto import write
 from tests.judgement.programs import simulate

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.exports.changes import compare_steps
-from hta_sql.exports.comparison import Side
+from hta_sql.comparison.changes import compare_steps
+from hta_sql.comparison.sides import Side
 from tests.drawn_marks import visible_marks
 from tests.properties.planted import NOISE, few, many
 from tests.properties.traces import store_of_job
@@ -19,7 +19,7 @@ from tests.properties.traces import store_of_job
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hta_sql.exports.changes import Comparison
+    from hta_sql.comparison.changes import Comparison
     from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["few", "many"]

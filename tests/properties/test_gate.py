@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hta_sql.exports.comparison import Side
-from hta_sql.exports.gate import Outcome, Rule, gate
+from hta_sql.comparison.gate import Outcome, Rule, gate
+from hta_sql.comparison.sides import Side
 from tests.properties.planted import NOISE, few, many
 
 if TYPE_CHECKING:

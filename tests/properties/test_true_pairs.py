@@ -13,8 +13,8 @@ import pytest
 
 import hta_sql
 from hta_sql import synthetic
-from hta_sql.exports.changes import Comparison, compare_steps
-from hta_sql.exports.comparison import Side
+from hta_sql.comparison.changes import Comparison, compare_steps
+from hta_sql.comparison.sides import Side
 from tests.parity.jobs import SHARED
 from tests.properties.true_pairs import BASE, PAIRS, pairs_store
 from tests.shared_stores import made_once

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pytest
 
 import hta_sql
-from hta_sql.ingestion import fingerprints, plan, rank, together
+from hta_sql.ingestion import fingerprints, plan, rank
 from hta_sql.ingestion.discover import discover
 from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.traces.source import open_trace
@@ -39,8 +39,7 @@ def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
             change(Path(path))
             return stream
 
-        for module in (rank, together):
-            monkeypatch.setattr(module, "open_trace", changing)
+        monkeypatch.setattr(rank, "open_trace", changing)
         return opened
 
     return install

@@ -15,10 +15,10 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import QueryError
+from hta_sql.replay.arrays import Graph
+from hta_sql.replay.schedule import Schedule
+from hta_sql.replay.watch import ComputationStoppedError, Watch
 from hta_sql.store.catalog.materialize import materialize, materialize_for
-from hta_sql.store.catalog.replay.arrays import Graph
-from hta_sql.store.catalog.replay.schedule import Schedule
-from hta_sql.store.catalog.watch import ComputationStoppedError, Watch
 from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.store.query.limits import Limits
 from hta_sql.synthetic import JobSpec, write_job
@@ -53,7 +53,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Started:
             watch.check()
             time.sleep(0.01)
 
-    monkeypatch.setattr("hta_sql.store.catalog.replay.sweep.scheduled", passes)
+    monkeypatch.setattr("hta_sql.replay.sweep.scheduled", passes)
     return started
 
 
@@ -66,7 +66,7 @@ def endless_sql(monkeypatch: pytest.MonkeyPatch) -> Started:
         started.set()
         con.execute("SELECT count(*) FROM range(10000000000000) AS r(i) WHERE hash(i) = 1")
 
-    monkeypatch.setattr("hta_sql.store.catalog.replay.rows.read_replay", reads)
+    monkeypatch.setattr("hta_sql.replay.rows.read_replay", reads)
     return started
 
 
@@ -155,7 +155,7 @@ def test_a_replay_too_large_for_the_memory_limit_says_so(
     store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A replay that exceeds the memory limit is a warning of the query, and one of the failures."""
-    monkeypatch.setattr("hta_sql.store.catalog.replay.graph.NODE_BYTES", 100 << 20)
+    monkeypatch.setattr("hta_sql.replay.graph.NODE_BYTES", 100 << 20)
     expected = "the replay of run job needs about .* GB, more than the limit of 512MiB"
     with (
         caplog.at_level(logging.WARNING, "hta_sql"),

@@ -14,8 +14,8 @@ import pytest
 
 import hta_sql
 from hta_sql.cli import main
+from hta_sql.comparison.gate.rules import Rule
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, QueryError
-from hta_sql.exports.gate.rules import Rule
 from hta_sql.library.objects import load_library
 from hta_sql.library.user_analyses import ENVIRONMENT, GROUP, library_with
 from hta_sql.report.contents import topics

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hta_sql.comparison.changes import compare_steps
+from hta_sql.comparison.sides import Side
 from hta_sql.errors import ParameterError, QueryError
-from hta_sql.exports.changes import compare_steps
-from hta_sql.exports.comparison import Side
 from hta_sql.library.parameters import check_parameters
 from hta_sql.results.result import Result
 from hta_sql.serve.mcp.bounded_json import (

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import duckdb
 
+from hta_sql import replay
 from hta_sql.library import sqltext
 from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.machine import temporary_folder
-from hta_sql.store.catalog import replay
+from hta_sql.replay.watch import UNWATCHED, Watch
 from hta_sql.store.catalog.materialized_tables import (
     keys_of,
     materialized_view,
     missing_answers,
     missing_tables,
 )
-from hta_sql.store.catalog.watch import UNWATCHED, Watch
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, Manifest, MaterializedTable
@@ -169,7 +169,7 @@ def derived_rows(
     if about.base_name != replay.TABLE:
         yield sqltext.rows_of_run(f"derived.{about.name}")
         return
-    from hta_sql.store.catalog.replay.rows import replay_rows  # noqa: PLC0415 - numpy, rarely needed
+    from hta_sql.replay.rows import replay_rows  # noqa: PLC0415 - numpy, rarely needed
 
     con.register(REPLAYED, replay_rows(con, run, watch))
     try:

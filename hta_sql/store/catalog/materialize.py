@@ -21,6 +21,7 @@ from hta_sql.errors import (
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, temporary_folder
+from hta_sql.replay.watch import UNWATCHED, ComputationStoppedError, Watch
 from hta_sql.store.catalog.build import (
     built_from,
     identity_of,
@@ -38,7 +39,6 @@ from hta_sql.store.catalog.compute import (
 from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables, missing_tables
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
-from hta_sql.store.catalog.watch import UNWATCHED, ComputationStoppedError, Watch
 from hta_sql.store.disk.checksums import Checksums
 from hta_sql.store.disk.file_checks import (
     faults_of,

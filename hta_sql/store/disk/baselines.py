@@ -20,7 +20,7 @@ class Baseline:
         name: Name of the baseline.
         store: Path of the run's store relative to the baselines file, or a URL.
         run: Name of the run.
-        digest: Content digest of the run; see :func:`hta_sql.exports.baselines.content_digest`.
+        digest: Content digest of the run; see :func:`hta_sql.comparison.baselines.content_digest`.
     """
 
     name: str

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable
 import duckdb
 
 from hta_sql.library.objects import Library
+from hta_sql.replay.watch import ComputationStoppedError, Progress, Watch
 from hta_sql.store.catalog.materialize import materialize_missing
 from hta_sql.store.catalog.materialized_tables import ON_REQUEST
-from hta_sql.store.catalog.watch import ComputationStoppedError, Progress, Watch
 from hta_sql.store.disk.folder import StoreFolder
 
 OTHER_RUNS = 8

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from hta_sql.replay.watch import Progress
     from hta_sql.results.first_rows import FirstRows
-    from hta_sql.store.catalog.watch import Progress
     from hta_sql.store.disk.reports import IngestReport, PublishReport
     from hta_sql.store.query.distributed import TaskResult
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hta_sql.exports.comparison import Side
-from hta_sql.exports.gate.rules import Rule
-from hta_sql.exports.gate.words import limit_text
+from hta_sql.comparison.gate.rules import Rule
+from hta_sql.comparison.gate.words import limit_text
+from hta_sql.comparison.sides import Side
 from hta_sql.results.cells import cell_text
 from hta_sql.text import cut_middle
 

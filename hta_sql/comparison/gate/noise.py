@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from math import sqrt
 
-from hta_sql.exports.gate.values import Value
+from hta_sql.comparison.gate.values import Value
 from hta_sql.store.query.trace_store import TraceStore
 
 ENOUGH_RUNS = 3

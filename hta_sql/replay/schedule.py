@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hta_sql.store.catalog.replay.arrays import Flags, Graph, Ints
-from hta_sql.store.catalog.watch import UNWATCHED, Watch
+from hta_sql.replay.arrays import Flags, Graph, Ints
+from hta_sql.replay.watch import UNWATCHED, Watch
 
 NODES = 20_000
 """Number of nodes after which the limits are checked; they take about 20 ms."""

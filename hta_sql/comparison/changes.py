@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hta_sql.comparison.headline import headline
+from hta_sql.comparison.sides import Side, compare
 from hta_sql.errors import ParameterError
-from hta_sql.exports.comparison import Side, compare
-from hta_sql.exports.headline import headline
 from hta_sql.library.parameters import narrowing
 from hta_sql.results.result import Result
 

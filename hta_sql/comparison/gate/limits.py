@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hta_sql.exports.changes import Comparison
-from hta_sql.exports.gate.rules import BUDGETS, Rule
-from hta_sql.exports.gate.values import chosen_rows
-from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, Judged, Verdict
-from hta_sql.exports.gate.words import change_text, limit_text
+from hta_sql.comparison.changes import Comparison
+from hta_sql.comparison.gate.rules import BUDGETS, Rule
+from hta_sql.comparison.gate.values import chosen_rows
+from hta_sql.comparison.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, Judged, Verdict
+from hta_sql.comparison.gate.words import change_text, limit_text
 from hta_sql.text import counted
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from hta_sql.comparison.gate.rules import Rule
+from hta_sql.comparison.sides import Side
 from hta_sql.errors import ParameterError
-from hta_sql.exports.comparison import Side
-from hta_sql.exports.gate.rules import Rule
 
 MAX_SAMPLED_STEPS = 8
 """Maximum number of steps that are queried separately; enough to estimate the noise."""

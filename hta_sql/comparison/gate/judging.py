@@ -6,12 +6,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hta_sql.errors import nearest
-from hta_sql.exports.comparison import Side
-from hta_sql.exports.gate.limits import broken_limits, missing_verdict
-from hta_sql.exports.gate.noise import ENOUGH_RUNS, Chance
-from hta_sql.exports.gate.rules import BUDGETS, Rule
-from hta_sql.exports.gate.values import (
+from hta_sql.comparison.gate.limits import broken_limits, missing_verdict
+from hta_sql.comparison.gate.noise import ENOUGH_RUNS, Chance
+from hta_sql.comparison.gate.rules import BUDGETS, Rule
+from hta_sql.comparison.gate.values import (
     SAMPLE_COLUMNS,
     Key,
     ResultCache,
@@ -21,7 +19,7 @@ from hta_sql.exports.gate.values import (
     steps_of,
     values_of,
 )
-from hta_sql.exports.gate.verdicts import (
+from hta_sql.comparison.gate.verdicts import (
     FAILED,
     INCONCLUSIVE,
     PASSED,
@@ -30,7 +28,9 @@ from hta_sql.exports.gate.verdicts import (
     Judged,
     Verdict,
 )
-from hta_sql.exports.gate.words import change_text, number_text
+from hta_sql.comparison.gate.words import change_text, number_text
+from hta_sql.comparison.sides import Side
+from hta_sql.errors import nearest
 from hta_sql.text import counted
 
 NO_ROW = Value(None, has_row=False)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hta_sql.store.catalog.replay.arrays import Durations, Floats, Graph
-from hta_sql.store.catalog.replay.schedule import scheduled
-from hta_sql.store.catalog.watch import UNWATCHED, Watch
+from hta_sql.replay.arrays import Durations, Floats, Graph
+from hta_sql.replay.schedule import scheduled
+from hta_sql.replay.watch import UNWATCHED, Watch
 
 CHUNK_BYTES = 64 << 20
 """Maximum size of an array of nodes by scenarios [bytes]; about six such arrays exist at a time."""

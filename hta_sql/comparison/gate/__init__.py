@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hta_sql.comparison.changes import LEVELS, Comparison, compare_steps, fact_text
+from hta_sql.comparison.gate.judging import Judge
+from hta_sql.comparison.gate.limits import verdict_of_both
+from hta_sql.comparison.gate.noise import Chance
+from hta_sql.comparison.gate.rules import DEFAULT_RULES, OF_BOTH, Rule, Rules, read_rules
+from hta_sql.comparison.gate.values import ResultCache
+from hta_sql.comparison.gate.verdicts import Judged, Outcome, Verdict
+from hta_sql.comparison.sides import Side
 from hta_sql.errors import ParameterError, nearest
-from hta_sql.exports.changes import LEVELS, Comparison, compare_steps, fact_text
-from hta_sql.exports.comparison import Side
-from hta_sql.exports.gate.judging import Judge
-from hta_sql.exports.gate.limits import verdict_of_both
-from hta_sql.exports.gate.noise import Chance
-from hta_sql.exports.gate.rules import DEFAULT_RULES, OF_BOTH, Rule, Rules, read_rules
-from hta_sql.exports.gate.values import ResultCache
-from hta_sql.exports.gate.verdicts import Judged, Outcome, Verdict
 
 __all__ = ["DEFAULT_RULES", "Judged", "Outcome", "Rule", "Rules", "Verdict", "gate", "read_rules"]
 

@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 
 from hta_sql.library import sqltext
-from hta_sql.store.catalog.replay.arrays import Floats, Graph, Ints
-from hta_sql.store.catalog.watch import UNWATCHED, Watch
+from hta_sql.replay.arrays import Floats, Graph, Ints
+from hta_sql.replay.watch import UNWATCHED, Watch
 
 Columns = dict[str, Any]
 

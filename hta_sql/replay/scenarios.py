@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hta_sql.store.catalog.replay.arrays import Durations, Floats, Ints
-from hta_sql.store.catalog.replay.graph import Replay, floats
+from hta_sql.replay.arrays import Durations, Floats, Ints
+from hta_sql.replay.graph import Replay, floats
 
 RECORDED, UNIFORM = "as recorded", "uniform"
 NO_STRAGGLER, NO_EXPOSED, LINKS = "no late rank", "no exposed communication", "link at peers' speed"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import numpy as np
 
-from hta_sql.store.catalog.replay.arrays import Durations, Floats
-from hta_sql.store.catalog.replay.graph import READS, STAGES, Replay, read_replay
-from hta_sql.store.catalog.replay.scenarios import (
+from hta_sql.replay.arrays import Durations, Floats
+from hta_sql.replay.graph import READS, STAGES, Replay, read_replay
+from hta_sql.replay.scenarios import (
     NO_EXPOSED,
     NO_STRAGGLER,
     RECORDED,
@@ -24,8 +24,8 @@ from hta_sql.store.catalog.replay.scenarios import (
     scenarios,
     shifted_begins,
 )
-from hta_sql.store.catalog.replay.sweep import Sweep
-from hta_sql.store.catalog.watch import UNWATCHED, Watch
+from hta_sql.replay.sweep import Sweep
+from hta_sql.replay.watch import UNWATCHED, Watch
 
 if TYPE_CHECKING:
     import pyarrow as pa
