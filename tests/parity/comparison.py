@@ -1,18 +1,13 @@
 """Compare our HTA-shaped frames with HTA's own, cell by cell.
 
-A cell is one value in one row of a frame. Rows are matched by their key columns. Each line of the
-result has a job, frame, column and kind of difference, with a cell count and a digest of the keys.
-A line therefore changes if a different set of cells differs.
+A cell is one value in one row of a frame. Rows are matched by their key columns.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from hta_sql import TraceStore
@@ -50,8 +45,10 @@ class Line:
     - equal: the values are equal
     - value: both frames have the row, and the values differ
     - hta_only, ours_only: only one frame has the row (column ``*``)
-    - none: neither frame has rows, and ``digest`` is the reason
-    - hta_crash: HTA crashed; ``cells`` counts our cells, or ``digest`` is why there are none
+    - none: neither frame has rows, and ``reason`` says why
+    - hta_crash: HTA crashed; ``cells`` counts our cells, or ``reason`` says why there are none
+
+    ``differing`` has a text for each cell that differs: its key, and both values.
     """
 
     job: str
@@ -59,19 +56,8 @@ class Line:
     column: str
     kind: str
     cells: int
-    digest: str
-    causes: str
-    example: str
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """Return the key of the line."""
-        return self.job, self.frame, self.column, self.kind
-
-    @property
-    def fact(self) -> tuple[Any, ...]:
-        """Return the part of the line that must not change, which excludes causes and examples."""
-        return (*self.key, self.cells, self.digest)
+    reason: str = ""
+    differing: tuple[str, ...] = ()
 
 
 def lines_of_job(store: TraceStore, job: str) -> list[Line]:
@@ -93,7 +79,7 @@ def lines_of_frame(store: TraceStore, job: str, frame: str, ours: pd.DataFrame) 
         return compare(job, frame, ours, hta)
     kind = "none" if hta is not None else "hta_crash"
     reason = "" if len(ours) else reason_of_nothing(store, job, frame)
-    return [Line(job, frame, "*", kind, ours.size, reason, "", "")]
+    return [Line(job, frame, "*", kind, ours.size, reason)]
 
 
 def compare(job: str, frame: str, ours: pd.DataFrame, hta: pd.DataFrame) -> list[Line]:
@@ -118,7 +104,7 @@ def compare(job: str, frame: str, ours: pd.DataFrame, hta: pd.DataFrame) -> list
     equal = len(both) * len(columns) - unequal
     if not columns:
         equal = len(both)
-    return [Line(job, frame, "*", "equal", equal, "", "", ""), *lines]
+    return [Line(job, frame, "*", "equal", equal), *lines]
 
 
 def _keyed(frame: str, table: pd.DataFrame) -> pd.DataFrame:
@@ -173,13 +159,13 @@ def _line(
     if not len(keys):
         return []
     names = ["/".join(key) if isinstance(key, tuple) else str(key) for key in keys]
-    digest = hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest()[:12]
-    example = min(names)[-70:]
     if values is not None:
-        ours, hta = (side.loc[keys].to_numpy() for side in values)
-        if values[1].dtype == object or not pd.api.types.is_numeric_dtype(values[1]):
-            example = f"{names[0][-70:]}: HTA {hta[0]!r}, hta_sql {ours[0]!r}"
-            return [Line(*key, len(keys), digest, "?", example)]
-        worst = int(np.nan_to_num(abs(ours - hta), nan=np.inf).argmax())
-        example = f"{names[worst][-70:]}: HTA {hta[worst]:.9g}, hta_sql {ours[worst]:.9g}"
-    return [Line(*key, len(keys), digest, "?", example)]
+        ours, hta = ([_text(value) for value in side.loc[keys]] for side in values)
+        pairs = zip(names, hta, ours, strict=True)
+        names = [f"{name}: HTA {theirs}, hta_sql {mine}" for name, theirs, mine in pairs]
+    return [Line(*key, len(keys), differing=tuple(sorted(names)))]
+
+
+def _text(value: object) -> str:
+    """Format a value; six digits are the same in every order in which floats are added."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

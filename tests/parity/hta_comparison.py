@@ -1,6 +1,6 @@
 """Rewrite the ledger of differences from HTA and the document generated from it.
 
-After a deliberate change, run ``python -m tests.parity.hta_comparison``. New lines get the cause
+After a deliberate change, run ``python -m tests.parity.hta_comparison``. New rules get the cause
 ``?``, which a test rejects until the cause is filled in.
 """
 
@@ -25,7 +25,7 @@ def main() -> None:
             lines = [line for job in JOBS for line in lines_of_job(store, job)]
             lines += [line for pair in PAIRS for line in lines_of_pair(store, pair)]
     write_ledger(lines)
-    MATRIX.write_text(document(read_ledger()), encoding="utf-8")
+    MATRIX.write_text(document(lines, read_ledger()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def lines_of_pair(store: TraceStore, pair: str) -> list[Line]:
     for frame in PAIR_FRAMES:
         ours, hta = _ours(store, pair, frame), _hta(pair, frame)
         if hta is None:
-            lines.append(Line(pair, frame, "*", "hta_crash", ours.size, "", "", ""))
+            lines.append(Line(pair, frame, "*", "hta_crash", ours.size))
         else:
             lines += compare(pair, frame, ours, hta)
     return lines

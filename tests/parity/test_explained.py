@@ -1,25 +1,26 @@
 """Proof that frames differ from HTA's because of the causes in the ledger.
 
 Each frame is computed again in plain Python from the raw trace. With all causes applied as quirks,
-it equals HTA's frame. Without any cause, it differs from HTA's in exactly the cells that the ledger
-lists, so it equals ours. If any single cause is left out, it differs from HTA's, so each cause is
-needed.
+it equals HTA's frame. Without any cause, it equals ours. If any single cause is left out, it
+differs from HTA's, so each cause is needed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from hta_sql import TraceStore
-from tests.parity import plain_time
+from tests.parity import our_answers, plain_time
 from tests.parity.comparison import Line, compare
 from tests.parity.hta_answers import KEYS, hta_frame
 from tests.parity.jobs import HTA
-from tests.parity.ledger import read_ledger
+from tests.parity.ledger import Rule, read_ledger
 from tests.parity.plain_time import Answer, Classes
 from tests.parity.plain_trace import Causes, Job, read_job
 
@@ -36,21 +37,19 @@ PLAIN: dict[str, Callable[[Job, Causes, Classes], Answer]] = {
 }
 
 
-def differing(ledger: list[Line]) -> dict[tuple[str, str], list[Line]]:
-    """Return (job, frame) ─▶ lines of a ledger that have causes."""
-    found: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    for line in ledger:
-        if line.causes and line.frame in PLAIN:
-            found[line.job, line.frame].append(line)
-    return found
+def differing(ledger: list[Rule]) -> dict[tuple[str, str], Causes]:
+    """Return (job, frame) ─▶ causes in a ledger."""
+    return {
+        (rule.job, rule.frame): frozenset(rule.causes.split())
+        for rule in ledger
+        if rule.frame in PLAIN
+    }
 
 
 DIFFERING = differing(read_ledger())
 
-
-def causes_of(lines: list[Line]) -> Causes:
-    """Return all causes in a frame's lines."""
-    return frozenset(cause for line in lines for cause in line.causes.split())
+our_frames = lru_cache(maxsize=1)(our_answers.our_frames)
+"""Our frames of a job; the cases of a job follow each other."""
 
 
 def plain(job: str, frame: str, causes: Causes, classes: Classes) -> pd.DataFrame:
@@ -60,13 +59,14 @@ def plain(job: str, frame: str, causes: Causes, classes: Classes) -> pd.DataFram
     return pd.DataFrame([dict(zip(keys, key, strict=True)) | row for key, row in answer.items()])
 
 
-def unequal(job: str, frame: str, causes: Causes, classes: Classes) -> list[tuple[object, ...]]:
-    """Return the differences from HTA's frame: column, kind, cell count and digest of the keys."""
-    hta = hta_frame(job, frame)
-    assert hta is not None
-    ours = plain(job, frame, causes, classes)
-    lines = compare(job, frame, ours, hta[[c for c in hta.columns if c in ours.columns]])
-    return [line.fact[2:] for line in lines if line.kind != "equal"]
+def unequal(
+    job: str, frame: str, causes: Causes, classes: Classes, other: pd.DataFrame | None
+) -> list[Line]:
+    """Return the differences of the plain frame from another frame."""
+    assert other is not None
+    mine = plain(job, frame, causes, classes)
+    lines = compare(job, frame, mine, other[[c for c in other.columns if c in mine.columns]])
+    return [line for line in lines if line.kind != "equal"]
 
 
 def classes_of(store: TraceStore, job: str) -> Classes:
@@ -82,15 +82,14 @@ def classes_of(store: TraceStore, job: str) -> Classes:
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
     """Plain Python computes HTA's frame only with all causes applied, and ours with none."""
-    check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))
+    check_causes(job, frame, DIFFERING[job, frame], jobs_store)
 
 
-def check_causes(job: str, frame: str, lines: list[Line], known: Classes) -> None:
-    """Check a frame computed with all causes in its lines, with none, and with all but each one."""
-    causes = causes_of(lines)
-    assert unequal(job, frame, causes, known) == []
-    shown = set(plain(job, frame, frozenset(), known).columns) | {"*"}
-    listed = [line.fact[2:] for line in lines if line.column in shown]
-    assert sorted(unequal(job, frame, frozenset(), known)) == sorted(listed)
+def check_causes(job: str, frame: str, causes: Causes, store: TraceStore) -> None:
+    """Check a frame computed with all its causes, with none, and with all but each one."""
+    known, hta = classes_of(store, job), hta_frame(job, frame)
+    assert unequal(job, frame, causes, known, hta) == []
+    ours = our_frames(Path(store.path), job)[frame]
+    assert unequal(job, frame, frozenset(), known, ours) == []
     for cause in causes:
-        assert unequal(job, frame, causes - {cause}, known), f"{cause} changes nothing"
+        assert unequal(job, frame, causes - {cause}, known, hta), f"{cause} changes nothing"

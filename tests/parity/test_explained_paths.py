@@ -12,10 +12,10 @@ import pytest
 from hta_sql import TraceStore
 from hta_sql.critical_path import critical_path
 from hta_sql.errors import ParameterError
-from tests.parity.comparison import FLOAT_US, Line
+from tests.parity.comparison import FLOAT_US
 from tests.parity.hta_answers import hta_frame
 from tests.parity.jobs import HTA, JOBS
-from tests.parity.ledger import read_ledger
+from tests.parity.ledger import Rule, read_ledger
 from tests.parity.our_answers import WINDOWS
 from tests.parity.own.jobs import OWN_JOBS
 from tests.parity.plain_path import Lanes, Path, window
@@ -68,13 +68,13 @@ CASES = [
 ]
 
 
-def listed(job: str, name: str, ledger: list[Line]) -> Causes:
+def listed(job: str, name: str, ledger: list[Rule]) -> Causes:
     """Return the causes that a ledger lists for a path length; none if the length is equal."""
     return frozenset(
         cause
-        for line in ledger
-        if (line.job, line.frame) == (job, f"{name}_length")
-        for cause in line.causes.split()
+        for rule in ledger
+        if (rule.job, rule.frame) == (job, f"{name}_length")
+        for cause in rule.causes.split()
     )
 
 

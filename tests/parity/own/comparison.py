@@ -1,6 +1,6 @@
 """Rewrite the ledger of the project's own jobs: ``python -m tests.parity.own.comparison``.
 
-New lines get the cause ``?``, which a test rejects until the cause is filled in.
+New rules get the cause ``?``, which a test rejects until the cause is filled in.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ import pytest
 
 from hta_sql import TraceStore
 from tests.parity import test_explained, test_explained_paths
-from tests.parity.comparison import lines_of_job
+from tests.parity.comparison import Line
 from tests.parity.hta_answers import FRAMES
-from tests.parity.ledger import CAUSES, read_ledger
+from tests.parity.ledger import CAUSES, EQUAL, read_ledger, unlisted
 from tests.parity.our_answers import WINDOWS
 from tests.parity.own.answers import answers
-from tests.parity.own.comparison import OWN_LEDGER
+from tests.parity.own.comparison import OWN_LEDGER, lines_of_all
 from tests.parity.own.jobs import OWN_JOBS, OWN_PAIRS, digest_of, ingest_own_jobs, own_files
-from tests.parity.pairs import PAIR_FRAMES, lines_of_pair
+from tests.parity.pairs import PAIR_FRAMES
 
 LEDGER = read_ledger(OWN_LEDGER)
 
@@ -50,36 +50,31 @@ def test_hta_was_asked_about_these_traces(job: str) -> None:
     assert answers(job)["hta"] == "0.6.1"
 
 
-@pytest.mark.parametrize("job", OWN_JOBS)
-def test_frames_differ_from_htas_exactly_where_the_ledger_says(
-    job: str, own_store: TraceStore
-) -> None:
-    """The frames of a job differ from HTA's in exactly the cells that the ledger lists."""
-    listed = [line.fact for line in LEDGER if line.job == job]
-    assert [line.fact for line in lines_of_job(own_store, job)] == listed
+@pytest.fixture(scope="module")
+def lines(own_store: TraceStore) -> list[Line]:
+    """Compare every frame of every job and pair."""
+    return lines_of_all(own_store)
 
 
-@pytest.mark.parametrize("pair", OWN_PAIRS)
-def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: TraceStore) -> None:
-    """The comparison of two jobs differs from HTA's in exactly the cells that the ledger lists."""
-    listed = [line.fact for line in LEDGER if line.job == pair]
-    assert [line.fact for line in lines_of_pair(own_store, pair)] == listed
+@pytest.mark.parametrize("job", [*OWN_JOBS, *OWN_PAIRS])
+def test_frames_differ_from_htas_exactly_where_the_ledger_says(job: str, lines: list[Line]) -> None:
+    """The frames of a job or pair differ from HTA's in exactly the cells that the ledger lists."""
+    assert unlisted([line for line in lines if line.job == job], LEDGER) == []
 
 
-def test_every_frame_has_equal_cells() -> None:
+def test_every_frame_has_equal_cells(lines: list[Line]) -> None:
     """Every frame has equal cells in at least one job, so none is compared only when empty."""
-    equal = {line.frame for line in LEDGER if line.kind == "equal" and line.cells}
+    equal = {line.frame for line in lines if line.kind == "equal" and line.cells}
     assert equal == {*FRAMES, *PAIR_FRAMES} - WITHOUT_CELLS
-    assert sum(line.cells for line in LEDGER if line.kind == "equal") > 8_000
+    assert sum(rule.cells for rule in LEDGER if rule.frame == EQUAL) > 8_000
 
 
 def test_every_difference_has_a_cause_that_the_document_explains() -> None:
     """Every difference in the ledger has a cause that the document explains."""
     explained = set(re.findall(r"^### (\S+):", CAUSES.read_text(encoding="utf-8"), re.MULTILINE))
-    for line in LEDGER:
-        differs = line.kind in {"value", "ours_only", "hta_only"}
-        assert bool(line.causes) == differs, line
-        assert set(line.causes.split()) <= explained, line
+    for rule in LEDGER:
+        assert bool(rule.causes) == (rule.frame != EQUAL), rule
+        assert set(rule.causes.split()) <= explained, rule
 
 
 DIFFERING = test_explained.differing(LEDGER)
@@ -88,8 +83,7 @@ DIFFERING = test_explained.differing(LEDGER)
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, own_store: TraceStore) -> None:
     """Plain Python computes HTA's numbers with all listed causes applied, and ours with none."""
-    classes = test_explained.classes_of(own_store, job)
-    test_explained.check_causes(job, frame, DIFFERING[job, frame], classes)
+    test_explained.check_causes(job, frame, DIFFERING[job, frame], own_store)
 
 
 @pytest.mark.parametrize(
