@@ -219,7 +219,7 @@ def test_what_others_replace_meanwhile_is_not_lost(
                 ingest_only(store.parent / "first", store, force=True, jobs=1)
         return size_faults(folder, files)
 
-    monkeypatch.setattr("hta_sql.store.query.connection.size_faults", look)
+    monkeypatch.setattr("hta_sql.store.query.open_catalog.size_faults", look)
     assert answers(store) == made[2]
     assert len(looked) > 1
 

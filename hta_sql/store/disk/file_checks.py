@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from hta_sql.errors import StoreError
 from hta_sql.machine import cpu_count
@@ -50,8 +51,7 @@ class Fault:
         return f"{self.file}{where}: {self.message}"
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(NamedTuple):
     """A Parquet file as the manifest describes it."""
 
     path: str

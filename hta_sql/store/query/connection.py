@@ -25,19 +25,20 @@ from hta_sql.store.disk.checksums import Checksums
 from hta_sql.store.disk.file_checks import (
     Fault,
     described,
-    files_of,
     size_faults,
     warn_of_faults,
 )
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest
+from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes
 from hta_sql.store.query.limits import UNLIMITED, Limits, in_time
 from hta_sql.store.query.on_demand import OnDemand
 from hta_sql.store.query.open_catalog import (
     Checked,
     Opened,
+    checked_files,
     configure,
     is_of_database,
+    is_of_file,
     kept_of,
     lacks_replaced_runs,
     ranks_of,
@@ -151,6 +152,11 @@ class Connection(Closing):
                 ) from error
             if self._has_damage(opened, runs) or self._has_lost_files(opened, error):
                 return self.run(question, runs)
+            if is_of_file(error, self._folder.root):
+                raise StoreDamagedError(
+                    f"A file of {self._folder.root!r} cannot be read: {error}. To list all faults: "
+                    f"hta-sql verify {self._folder.root}"
+                ) from error
             raise QueryError(str(error)) from error
         except MemoryError as error:
             raise QueryError(
@@ -196,7 +202,7 @@ class Connection(Closing):
         if isinstance(error, duckdb.ConnectionException):
             with self._lock:
                 return self.opened() is not opened  # replaced by another thread
-        if ".parquet" not in str(error):
+        if not is_of_file(error, self._folder.root):
             return self.closed  # the retry reports that the store is closed
         with self._lock:
             if self._is_replaced(opened):
@@ -234,7 +240,7 @@ class Connection(Closing):
         """
         with self._lock:
             opened = self.opened()
-            wanted = self.on_demand.untried(runs, {run for run, _ in opened.scope}, requested)
+            wanted = self.on_demand.untried(runs, {run for run, *_ in opened.ranks}, requested)
             if not wanted or self._safe or not self._folder.local or opened.checked.faults:
                 return
             if self.on_demand.materialize(opened.con, wanted, requested):
@@ -294,7 +300,7 @@ class Connection(Closing):
         for _ in range(ATTEMPTS):
             content = manifest_bytes(self._folder)
             identity = identity_with(content, self._folder, library)
-            checked = self._checked(content)
+            checked = checked_files(content, self._folder, self._damaged, sizes=self._checks_sizes)
             if checked.faults and manifest_bytes(self._folder) != content:
                 continue  # another process has replaced the files
             if self._folder.local and not checked.faults and may_serve(self._folder, library):
@@ -323,15 +329,6 @@ class Connection(Closing):
             f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was being opened. "
             "Try again."
         )
-
-    def _checked(self, content: bytes) -> Checked:
-        """Compare the sizes of all files with a manifest, unless the store is at a URL."""
-        manifest = parse_manifest(content, self._folder)
-        faults = [*self._damaged]
-        if self._checks_sizes:
-            faults += size_faults(self._folder, files_of(manifest))
-        whole = manifest.without_files({fault.file for fault in faults}) if faults else manifest
-        return Checked(files_of(whole), faults)
 
     def _connected(self, catalog: Path, identity: Identity, checked: Checked) -> Opened | None:
         """Open a catalog; None if it does not match the identity."""

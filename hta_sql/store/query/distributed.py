@@ -104,7 +104,7 @@ def compute(task: Task) -> TaskResult:
         questions = questions_of(analysis, task.values, connection.opened().ranks)
         rows = connection.run(lambda con: table_of(con, questions, analysis), runs)
         # A run is left out if the worker does not see its files.
-        if lost := set(runs or ()) - {run for run, _ in connection.opened().scope}:
+        if lost := set(runs or ()) - {run for run, *_ in connection.opened().ranks}:
             raise StoreError(
                 f"The worker on {host} cannot read the Parquet files of runs in {task.root!r}: "
                 f"{', '.join(sorted(lost))}."

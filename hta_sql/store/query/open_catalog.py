@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,10 @@ from hta_sql.library.objects import Library
 from hta_sql.store.catalog.build import Identity, identity_of, write_catalog
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.disk.checksums import Checksums
-from hta_sql.store.disk.file_checks import Expected, Fault
+from hta_sql.store.disk.file_checks import Expected, Fault, files_of, size_faults
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import store_lock
-from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes
+from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest
 from hta_sql.store.query.limits import KNOWN_FILES
 from hta_sql.store.query.partitions import Size
 
@@ -50,10 +51,31 @@ class Opened:
     checked: Checked
     checksums: Checksums
 
-    @property
-    def scope(self) -> list[tuple[str, int]]:
-        """Run and rank of each rank in the catalog."""
-        return [(run, rank) for run, rank, _ in self.ranks]
+
+def checked_files(
+    content: bytes, folder: StoreFolder, damaged: Iterable[Fault], *, sizes: bool
+) -> Checked:
+    """Return the files of a store, and those that are missing or damaged.
+
+    Args:
+        content: The manifest.
+        folder: The store.
+        damaged: Files that are known to be damaged.
+        sizes: Compare the sizes of all files with the manifest.
+    """
+    manifest = parse_manifest(content, folder)
+    files, faults = files_of(manifest), list(damaged)
+    if sizes:
+        faults += size_faults(folder, files)
+    if faults:
+        files = files_of(manifest.without_files({fault.file for fault in faults}))
+    return Checked(files, faults)
+
+
+def is_of_file(error: duckdb.Error, root: str) -> bool:
+    """Return whether an engine error is about a Parquet file of a store, or from a decoder."""
+    text = str(error)
+    return type(error) is duckdb.Error or (root in text and ".parquet" in text)
 
 
 def is_of_database(error: duckdb.Error) -> bool:

@@ -350,12 +350,12 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
 
     def ranks(self, run: str | None = None) -> list[int]:
         """List the ranks of a run; default: of all runs."""
-        scope = self._connection.opened().scope
-        return sorted({rank for name, rank in scope if run in (None, name)})
+        ranks = self._connection.opened().ranks
+        return sorted({rank for name, rank, _ in ranks if run in (None, name)})
 
     def runs(self) -> list[str]:
         """List the runs."""
-        return sorted({run for run, _ in self._connection.opened().scope})
+        return sorted({run for run, *_ in self._connection.opened().ranks})
 
     def report_progress(self, progress: Progress | None) -> None:
         """Call a function with (what, done, total) as queries materialize derived tables."""
@@ -377,7 +377,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
     def __repr__(self) -> str:
         if self._connection.closed:
             return f"TraceStore({self._folder.root!r}, closed)"
-        ranks = len(self._connection.opened().scope)
+        ranks = len(self._connection.opened().ranks)
         about = f"{counted(len(self.runs()), 'run')}, {counted(ranks, 'rank')}"
         return f"TraceStore({self._folder.root!r}, {about})"
 
