@@ -339,7 +339,9 @@ def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) 
 
 def test_a_comment_is_not_frozen(frozen: Path) -> None:
     """A changed comment needs no new version."""
-    change_macro(frozen, "-- Since: 0.1", "-- Since: 0.1\n-- Reference: the same words")
+    change_macro(
+        frozen, "\nCREATE OR REPLACE", "\n--\n-- Reference: the same words\nCREATE OR REPLACE"
+    )
     path = frozen / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Since: 0.1", "-- Since: 0.1\n-- See: gaps", 1), "utf-8")

@@ -15,6 +15,15 @@ _CONTINUED = re.compile(r"^--    +(\S.*)$")
 _COMMENTS = re.compile(r"(?:--.*\n)*")
 
 
+SCOPE_DOCS = {
+    "runs": "Runs to include; NULL means every run.",
+    "ranks": "Ranks to include; NULL means every rank.",
+    "steps": "Profiler steps to include; NULL means every step and all activity outside steps.",
+    "include_last_profiler_step": "Whether to include the last profiler step; a run's only step is always included.",
+}
+"""Meaning of the scope parameters of a macro that does not document them itself."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of a macro, with its type and default as written in the DDL."""
@@ -41,12 +50,21 @@ def comments_at(text: str, start: int) -> list[str]:
     return match.group().splitlines() if match else []
 
 
-def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter]:
-    """Parse the parameter lines of a macro between two offsets in a file's text.
+def parameters_in(
+    path: Path, text: str, places: tuple[int, int, int], *, is_macro: bool
+) -> list[Parameter]:
+    """Parse the parameter lines of a macro.
+
+    Args:
+        path: Path of the file, for errors.
+        text: Contents of the file.
+        places: Offsets of the start and end of these lines, and of the body.
+        is_macro: Whether it is no analysis; its scope parameters need no comment.
 
     Raises:
         LibraryError: A line does not have the required form.
     """
+    start, end, _ = places
     found: list[Parameter] = []
     doc: list[str] = []
     first = text.count("\n", 0, start) + 1
@@ -55,7 +73,9 @@ def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter
         if stripped.startswith("--"):
             doc.append(stripped[2:].strip())
         elif match := _PARAMETER.match(line):
-            found.append(Parameter(match.group(1), match.group(2), match.group(3), " ".join(doc)))
+            name, kind, default = match.groups()
+            known = SCOPE_DOCS.get(name, "") if is_macro else ""
+            found.append(Parameter(name, kind, default, " ".join(doc) or known))
             doc = []
         elif stripped:
             raise LibraryError(f"{path}:{number}: cannot read the parameter line {stripped!r}.")

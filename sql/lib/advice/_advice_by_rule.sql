@@ -9,9 +9,6 @@
 --   of the time is more than the roofline allows. Calls whose kernels take less than 10 us on average do not count,
 --   because shorter kernels are launch-bound, nor do products that other rules cover: in full single precision,
 --   misaligned, or of unfused attention.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_by_rule(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

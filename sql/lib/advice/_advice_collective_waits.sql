@@ -4,9 +4,6 @@
 -- Waits are measured by matching collectives with the traces of other ranks. If a rank has no match, its wait is the
 -- time that collectives take beyond what their messages need (`_advice_message_sizes`); for example, 128 bytes do not
 -- need 200 us.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_collective_waits(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

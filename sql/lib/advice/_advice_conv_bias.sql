@@ -5,19 +5,13 @@
 -- between the two. The cost is the time of the kernels that add the bias and, as an upper bound, of the kernels that
 -- sum bias gradients in the backward pass of all convolutions. If the convolution kernel itself adds the bias, there
 -- is nothing to save.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_conv_bias(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

@@ -2,13 +2,8 @@
 --
 -- The condition is that of the TensorBoard profiler plugin: DataParallel.forward is called, and more than one device
 -- is used.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_data_parallel(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

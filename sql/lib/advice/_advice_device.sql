@@ -11,9 +11,6 @@
 -- - unfused attention: softmax kernels and batched matrix products of a rank with at least two such products, if
 --   softmax takes at least 3 % of step time.
 -- - zeroed gradients: operations in Optimizer.zero_grad.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_device(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

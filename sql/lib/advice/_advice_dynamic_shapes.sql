@@ -4,21 +4,15 @@
 -- Shapes are compared from the second step on, if there are at least three steps. New shapes must occur in more than
 -- half of these steps, so a smaller last batch does not count. The ceiling covers only recompilation, because the
 -- trace does not record repeated work in libraries and the allocator.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_dynamic_shapes(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Name of a relation with the columns of lib._advice_host.
     host,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

@@ -1,17 +1,11 @@
 -- Expert-parallel exchanges of each rank, with their exposed time and the part of it spent waiting for another rank.
 --
 -- The wait of a call is how much longer it takes than on the fastest rank.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_experts(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -4,9 +4,6 @@
 -- most of a rank's exposed communication is unmatched, its wait is the time that collectives take beyond what their
 -- messages need (`_advice_message_sizes`). Confidence is high if most of it is matched. Otherwise, it is medium if at
 -- least half of the unmatched time is in collectives with a known message size, and low if not.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_exposed_transfer(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

@@ -2,13 +2,8 @@
 --
 -- The condition is that of the TensorBoard profiler plugin: DistributedDataParallel without nccl on a device that
 -- supports it.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_gloo_for_gpus(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

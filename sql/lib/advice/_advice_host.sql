@@ -2,17 +2,11 @@
 --
 -- Time shared by two spans of the same kind counts once. Without a device, all host time counts as exposed, because
 -- the step waits for the host.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_host(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,

@@ -6,9 +6,6 @@
 -- - launching, host work: the host was in an operator, module, function or annotation, or nothing was open. It is
 --   launching if the gaps of an operator or function are at most as long as 200 launches on average, about 1 ms
 --   (lib.launch_lengths).
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_idle(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

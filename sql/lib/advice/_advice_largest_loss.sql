@@ -2,9 +2,6 @@
 -- shows this loss.
 --
 -- Losses are the parts of recorded step time without compute. If each loss is below 5 %, compute dominates.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_largest_loss(
     -- Name of a relation with the columns of lib._advice_by_rule: findings of the rules.
     found,

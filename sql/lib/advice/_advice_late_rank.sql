@@ -2,15 +2,11 @@
 --
 -- The ceiling is the larger of two times: the straggler's own work beyond that of its peers, and the additional wait
 -- of these peers.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_late_rank(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Name of a relation with the columns of lib.late_ranks.
     verdicts,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

@@ -2,13 +2,8 @@
 --
 -- The threshold is that of the TensorBoard profiler plugin. Above it, the allocator frees memory and requests it
 -- again, or fails.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_memory_near_limit(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

@@ -4,17 +4,11 @@
 -- model is unknown; networks between hosts are at least that fast. Starting a collective is assumed to take 50 us.
 -- Time beyond start and transfer is spent waiting for another rank. Collectives matched with other ranks are
 -- excluded, because their waits are measured.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_message_sizes(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

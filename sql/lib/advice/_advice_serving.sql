@@ -5,17 +5,11 @@
 -- is at most 50 ms; longer gaps mean that the server has no requests. The loss from padding is the busy time of a
 -- decode, multiplied by the share of graph rows without a token or request. An iteration that processes prompts
 -- together with decodes delays the decodes; the loss is how much longer it takes than the median decode iteration.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_serving(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,

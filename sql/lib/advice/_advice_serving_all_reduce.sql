@@ -3,9 +3,6 @@
 -- Messages of a decode are small, so latency dominates. Faster kernels have other names and do not count: kernels
 -- that read peer memory directly need only one hop, and kernels fused with the following normalization save its
 -- memory reads. Known waits in matched collectives are not counted.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_serving_all_reduce(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

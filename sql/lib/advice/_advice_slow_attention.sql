@@ -3,9 +3,6 @@
 --
 -- The roofline assumes full contexts. With sliding windows, the true roofline time is shorter, so the actual loss is
 -- larger than the reported ceiling. Calls shorter than 10 us are bound by latency and do not count.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_slow_attention(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
@@ -13,9 +10,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
     calls,
     -- Name of a relation with the columns of lib.serving_iterations: iterations annotated by an engine.
     annotated,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

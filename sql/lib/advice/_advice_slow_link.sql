@@ -1,9 +1,6 @@
 -- Advice: transfers between some ranks are slower than transfers of the same collective and size between other ranks.
 --
 -- The ceiling is how much longer the link's transfers take than the median of the other links.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_slow_link(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
@@ -13,9 +10,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_link(
     transfers,
     -- Name of a relation with the columns of lib.judged_blocks.
     judged_items,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

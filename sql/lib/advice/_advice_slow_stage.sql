@@ -2,17 +2,12 @@
 --
 -- The ceiling is the larger of two times: the stage's work beyond the median of the other stages, and the additional
 -- wait of these stages.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_slow_stage(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Name of a relation with the columns of lib.judged_blocks.
     judged_items,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

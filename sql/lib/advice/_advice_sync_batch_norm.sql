@@ -2,19 +2,13 @@
 --
 -- Each layer sends a few bytes per channel in the forward and in the backward pass, and compute waits for these
 -- messages.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_sync_batch_norm(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

@@ -4,19 +4,13 @@
 -- The rule applies if more than half of the optimizer's kernels are plain elementwise kernels. The cost is the time
 -- from the start of the first kernel to the end of the last. Kernels that update many tensors at once have other
 -- names (multi_tensor_apply), and so do the kernels of optimizers that use matrix products.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_unfused_optimizer(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of _advice_by_rule.

@@ -3,11 +3,7 @@
 -- In a collective, all ranks wait for the last rank. If the last rank has waited longer in other groups since the
 -- previous collective of the group than a rank that waits for it, the difference is not the fault of the last rank
 -- and is subtracted.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._caused_waits(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

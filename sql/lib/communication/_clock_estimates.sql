@@ -11,11 +11,7 @@
 --
 -- Clocks may be decades apart, so floating-point numbers hold only times within a capture, which are counted from the
 -- middle of the capture of each rank.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._clock_estimates(
-    -- Runs to include; NULL means every run.
     runs,
     -- Name of a relation with run, lane_id, rank, number, nth, end_ts, is_usable.
     matched_items,

@@ -3,11 +3,7 @@
 --
 -- Different spellings are unified, such as allreduce_, _allgather_base, alltoall_base and HcclAllreduce. An
 -- all-to-all runs in a kernel named SendRecv; the operator around record_param_comms identifies it.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._collective_calls(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -9,9 +9,6 @@
 -- are distinguished by name if several ranks use the name, otherwise by the order of names on a rank. If roles number
 -- their ranks separately, equal names and streams of different roles are different channels. Channels are computed
 -- once per distinct label, not per kernel.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._collective_channels(
     -- Name of a relation with the columns of lib._collective_calls.
     call_rows

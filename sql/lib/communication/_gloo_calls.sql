@@ -5,11 +5,7 @@
 -- thread identifies the group. A rank with one group needs no thread. Otherwise the group is unknown. Sends run on
 -- the caller's thread. Their partner is known only for a rank with one group, because ranks are numbered within a
 -- group.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._gloo_calls(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -4,9 +4,6 @@
 -- TENSOR_MODEL_PARALLEL_GROUP), DeepSpeed and vLLM are searched in the order below, ignoring case. A group that
 -- reduces gradients or gathers parameters is dp, even if it belongs to experts or spans other dimensions. A group
 -- across several kinds of model parallelism is mp. torch's default_pg and undefined are unknown.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._group_kind(
     -- Description of a process group.
     description

@@ -1,7 +1,4 @@
 -- Median of a sorted list without one of its values.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._median_of_others(
     -- All values, sorted.
     sorted_values,

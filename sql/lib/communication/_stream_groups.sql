@@ -8,9 +8,6 @@
 -- least 0.1 % of the median time between ends, because clocks drift by up to 0.02 %. If the division leaves a rank
 -- alone, the last limit is 25 %, because a single rank may end late for other reasons. Of several divisions, the one
 -- with the most groups is used. At most 64 ranks are compared, pair by pair, in their first 96 collectives.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._stream_groups(
     -- Name of a relation with the columns of lib._collective_calls.
     call_rows,

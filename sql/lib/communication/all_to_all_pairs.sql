@@ -1,10 +1,6 @@
 -- Rows and bytes that each rank sends to each rank of its group in every all-to-all, from the sender's record, or
 -- from the receiver's record if the sender has no trace.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.all_to_all_pairs(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

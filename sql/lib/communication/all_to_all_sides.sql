@@ -3,11 +3,7 @@
 -- Split sizes count rows (along the first dimension), whereas message sizes count elements; the number of elements
 -- per row follows from the two. Missing split sizes ("[]") mean equal parts. Sizes that the profiler did not record,
 -- or truncated ("[3, 5, ...]"), are NULL with a reason.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.all_to_all_sides(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -2,9 +2,6 @@
 -- nccl-tests.
 --
 -- Bus bandwidth is the load on the links. It can be compared with the link's peak for any number of ranks.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.busbw_factor(
     -- Kind of collective: all_reduce, all_gather, …
     collective_name,

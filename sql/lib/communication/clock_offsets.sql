@@ -1,10 +1,6 @@
 -- Correction from each rank's clock to the shared clock, as estimated from matched collectives: subtract
 -- ahead_ns + round(drift * (ts - mid_ts)).
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.clock_offsets(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

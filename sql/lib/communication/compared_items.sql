@@ -4,9 +4,6 @@
 -- slow stage. The capture cuts the stages of a pipeline at different points. With four to seven blocks, the first or
 -- last block therefore does not count for stages if it is shorter than 90 % of the median length. With more blocks, a
 -- cut block has little weight.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_items(
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,

@@ -14,15 +14,10 @@
 --
 -- A delay during at least half of which the device ran work that is not in the trace (`unrecorded_time`) is bound by
 -- that work: unrecorded.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.edges_between(
     -- Name of a relation with the columns of lib.critical_path_nodes; depth is optional.
     path_nodes,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Whether every device operation depends on its launch, with weight 0, even without a delay edge.
     include_launch_edges,

@@ -1,7 +1,4 @@
 -- Element size of a data type by its name in torch, torch's profiler (c10::BFloat16, long int) or Ascend's recorder.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.elem_bytes(
     -- Name of the data type.
     elem_type_name

@@ -2,17 +2,10 @@
 -- the fastest rank, and the overlap with computation.
 --
 -- The rules are those of `expert_parallel`, which sums these calls.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.expert_calls(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

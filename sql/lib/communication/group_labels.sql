@@ -5,11 +5,7 @@
 -- from the layout of the job if one is given, otherwise from the description. In a layout, the first dimension is
 -- innermost: with tp2,dp4, ranks 0 and 1 split a layer, and ranks 0, 2, 4 and 6 reduce gradients. A group along
 -- several dimensions is named after all of them, as in tp+dp.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.group_labels(
-    -- Runs to include; NULL means every run.
     runs,
     -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
     -- descriptions.

@@ -1,7 +1,4 @@
 -- Purpose of host work, identified by the name of an event: loading data or saving a checkpoint.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.host_purpose(
     -- Name of an operator, an annotation or a Python call.
     event_name

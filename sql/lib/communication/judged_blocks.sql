@@ -19,9 +19,6 @@
 -- Each probability is multiplied by the number of tested items of the same kind in the run. With fewer than eight
 -- independent blocks, p_items must be small, too; with eight or more, it is ignored. The query uses only windows and
 -- group-bys, so its run time grows as n log n with the number of blocks.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.judged_blocks(
     -- Name of a relation with the columns of lib.compared_items.
     block_items

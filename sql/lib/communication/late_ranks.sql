@@ -5,11 +5,7 @@
 -- of the lateness and shows in every block, or in all but one of five or more blocks. A suspicion is dropped if a
 -- straggler in the run is ten times as late. If the end times of too many collectives disagree, waits are uncertain.
 -- Only a rank that computes or copies for longer is then suspected, because this time is measured on the rank itself.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.late_ranks(
-    -- Runs to include; NULL means every run.
     runs,
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,

@@ -3,11 +3,7 @@
 -- Transfers are compared between groups with the same description that run the same collective with the same size on
 -- ranks in the same pattern (such as 0, 4, 8 and 1, 5, 9). Sets of fewer than three such groups are excluded, as are
 -- blocks in which one of the groups transferred nothing.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.link_blocks(
-    -- Runs to include; NULL means every run.
     runs,
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks

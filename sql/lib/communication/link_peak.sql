@@ -2,9 +2,6 @@
 -- one direction, as stated by vendors.
 --
 -- A collective across hosts is limited by the network, which is not recorded in a trace.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.link_peak(
     -- Device model as the profiler names it.
     device_name

@@ -1,8 +1,5 @@
 -- Message size of a collective as defined by nccl-tests: the output of a rank for an all-gather, a gather or a
 -- receive, otherwise its input.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.message_bytes(
     -- Kind of collective: all_reduce, all_gather, …
     collective_name,

@@ -8,11 +8,7 @@
 --
 -- A collective is missing on a rank if other ranks of its channel ran it between two collectives of that rank.
 -- Captures that start or end at different times do not explain such a gap.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.mismatched_collectives(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

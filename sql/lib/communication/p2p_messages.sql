@@ -1,11 +1,7 @@
 -- Sends and receives with a known partner: sending rank, receiving rank and times.
 --
 -- The partner comes from the pair that the kernel or its operator recorded, otherwise from a group of two ranks.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.p2p_messages(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -5,11 +5,7 @@
 -- messages from a starting rank; ranks of one stage exchange nothing. Messages to a starting rank do not count, such
 -- as messages from the last stage to the first if each stage has several parts of the model. If every rank starts, as
 -- in a ring, there is no pipeline, and the result is empty.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.pipeline_ranks(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

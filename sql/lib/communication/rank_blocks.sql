@@ -7,11 +7,7 @@
 --
 -- A first or last block shorter than half of the median length is excluded. So are blocks of a rank in which 2 % or more of
 -- the time is unrecorded, because the work in that time is unknown.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.rank_blocks(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -1,7 +1,4 @@
 -- Ranks in each block, as lib.judged_blocks compares them.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.rank_items(
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,

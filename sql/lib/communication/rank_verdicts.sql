@@ -1,9 +1,5 @@
 -- Verdict of stragglers on each rank, for analyses that name ranks by another measure.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.rank_verdicts(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -5,11 +5,7 @@
 -- times as long as the median of the other links and the difference is significant. If several links are slow, and
 -- one rank is in all of them and in no link of normal speed, the network of that rank is slow. The same applies to
 -- hosts and the links that cross them.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.slow_links(
-    -- Runs to include; NULL means every run.
     runs,
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,

@@ -2,9 +2,6 @@
 --
 -- A stage is compared with the median of the other stages. Its cost is the additional wait of the other stages in
 -- receives, sends and collectives.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.slow_stages(
     -- Name of a relation with the columns of lib.judged_blocks.
     judged_items

@@ -1,12 +1,7 @@
 -- Collectives that take step time. Gloo on the host is excluded if the rank has a device, because it does not stop
 -- the device.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.swept_collectives(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns: those of matched_collectives.

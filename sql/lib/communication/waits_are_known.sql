@@ -3,9 +3,6 @@
 -- The ranks of a collective leave it together. If their end times disagree, the events may not be one collective, and
 -- the waits are unknown. A sender may leave before the receiver, and on the host a rank continues only when it is
 -- scheduled, so the end times of these operations give no evidence.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.waits_are_known(
     -- found_count: number of ranks on which the collective was found.
     rank_total,

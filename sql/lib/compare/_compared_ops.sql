@@ -4,13 +4,8 @@
 -- A kernel whose launch is not in the trace gets the most frequent names of the same kernel and grid in its run, on
 -- any rank. If there are none, it gets the most frequent names of kernels with the same name, and their shapes if all
 -- of these kernels have the same shapes.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._compared_ops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -4,13 +4,8 @@
 -- A device runs behind its host, sometimes by a whole step. The step of an operation is the step of its launch, not
 -- the step of the window in which it runs. The window shows when the device is idle, and which operations belong to
 -- no step.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._compared_windows(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -8,9 +8,6 @@
 -- mean, because in a regular sequence, a Seq that is off by one misses only by microseconds, which a median does not
 -- show. A difference counts at most as much as the median gap, so one late end does not decide. Matches by position are ignored if they are fewer than 90 % of the matches by Seq, because a large shift
 -- leaves a few matches that fit by chance. Items with the same number on one rank are distinguished by their order.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._matched_items(
     -- Name of a relation with lane_id, rank, ref_rank, position, ordinal (position in the reference, after the
     -- shift), end_ts, gap (to the next end), seq and shape_id.

@@ -11,9 +11,6 @@
 -- - 5: kernel, with a different operator.
 -- - 6: kind of work at the same position in the call tree.
 -- - 7: kind of work in the same phase.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._paired_contents(
     -- Name of a relation with the columns of lib.step_contents: the control.
     control_contents,

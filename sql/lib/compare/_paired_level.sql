@@ -1,7 +1,4 @@
 -- Pair unpaired items of two sides that have a key in common.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._paired_level(
     -- Name of a relation with the columns of lib._paired_level.
     keyed,

@@ -4,8 +4,6 @@
 -- groups. The slower group counts if its mean exceeds the mean of the other group by 2 % and by five standard
 -- deviations within the groups. Fewer than four steps are not split.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: Otsu's threshold, Jenks' natural breaks
 CREATE OR REPLACE MACRO lib._slow_steps(
     -- Name of a relation with side, step, step_ns: one row per step.

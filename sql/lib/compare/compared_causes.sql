@@ -5,9 +5,6 @@
 -- growth. It counts if it grew in the same direction as the step time, by at least 1 % of the step time and a fifth
 -- of the difference in step time. If each side has a single rank, the two ranks are compared regardless of their
 -- numbers.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_causes(
     -- Name of a relation with the columns of lib.step_contents: the control.
     control_contents,

@@ -11,9 +11,6 @@
 -- is unknown: rows that differ by more than 1 % of the step time count, and the verdict of the step is unknown. If
 -- the noise exceeds 2 % of the step time, or 1 % for parts and rows, the verdict on a difference within the noise is
 -- unknown, not unchanged.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_contents(
     -- Name of a relation with the columns of lib.step_contents: the control.
     control_contents,

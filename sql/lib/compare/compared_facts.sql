@@ -1,8 +1,5 @@
 -- Whether the control and the test can be compared: their properties side by side, and whether they did the same
 -- work.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_facts(
     -- Name of a relation with the columns of lib.run_facts: the control.
     control_facts,

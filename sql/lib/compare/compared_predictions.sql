@@ -3,9 +3,6 @@
 -- The interval of a prediction comes from the variation over steps, but extends by at least 1 % of the recorded step
 -- time or 10 % of the saving to either side, because replays of simulated jobs are that accurate in nine of ten
 -- scenarios.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_predictions(
     -- Name of a relation with the columns of lib.replayed_scenarios, restricted to one run.
     scenarios,

@@ -1,8 +1,5 @@
 -- Runs to compare: the first two requested runs, a single requested run for both sides, or the first two runs of the
 -- store by name.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_runs(
     -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs

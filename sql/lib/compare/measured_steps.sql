@@ -1,9 +1,5 @@
 -- Mean step time of each run, and its uncertainty.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.measured_steps(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -1,7 +1,4 @@
 -- Step-by-step comparison of two runs of a store: lib.compared_contents for the runs of lib.compared_runs.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.run_comparison(
     -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs,
@@ -9,7 +6,6 @@ CREATE OR REPLACE MACRO lib.run_comparison(
     ranks,
     -- Profiler steps of the control; NULL means every step, or the whole trace if it has no steps.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step,
     -- Ranks of the test; NULL means the ranks of the control.
     test_ranks,

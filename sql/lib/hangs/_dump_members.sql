@@ -2,11 +2,7 @@
 --
 -- If no dump states the ranks, the default group has all ranks from 0 to the highest rank with a dump, and any other
 -- group has the ranks whose dumps list it.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._dump_members(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

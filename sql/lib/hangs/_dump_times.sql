@@ -2,11 +2,7 @@
 --
 -- A dump does not state when it was written, so this is the modification time of its file. A copied file may have a
 -- later one. A time before the last operation in the dump is wrong, and NULL.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._dump_times(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

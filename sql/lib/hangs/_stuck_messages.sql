@@ -2,11 +2,7 @@
 --
 -- The n-th send of a rank to another rank matches the n-th receive on that rank. If a dump has lost its first entries, only
 -- unfinished operations are counted. Roles are those of lib.stuck_collectives.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._stuck_messages(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

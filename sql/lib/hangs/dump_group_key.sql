@@ -2,9 +2,6 @@
 --
 -- If there are many ranks, the key contains the first ranks and a checksum of all ranks, because each operation
 -- carries the key, and the ranks of a large group take kilobytes.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.dump_group_key(
     -- Process group name.
     group_name,

@@ -3,11 +3,7 @@
 --
 -- Shapes and types are compared only if the operation requires them to be equal. The first mismatch of a group is the
 -- cause; later mismatches may follow from it.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.dump_mismatches(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

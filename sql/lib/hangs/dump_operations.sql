@@ -2,11 +2,7 @@
 --
 -- A group is identified by its name and ranks, because jobs that split a group give several parts the same name. Gloo
 -- does not state ranks, so its groups are identified by the name alone.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.dump_operations(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -1,11 +1,7 @@
 -- Stacks of Flight Recorder dumps as text: the line of the user's program, and the whole stack.
 --
 -- The line of the user's program is the innermost frame outside PyTorch.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.dump_stacks(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

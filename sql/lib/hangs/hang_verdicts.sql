@@ -3,11 +3,7 @@
 -- A rank blocks its group if it never entered the stuck operation, entered a different one, or did not start it. If
 -- every blocking rank only waits in a different stuck group, the hang of the group follows from the hang of that one. The
 -- header of the analysis hang states the rules.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.hang_verdicts(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -14,11 +14,7 @@
 -- A rank is waiting (entered, not ended), scheduled (entered, but not started on its device while others did),
 -- different (entered a different operation), missing (never entered), ended (without a missing rank), finished, or
 -- undumped (no dump, or a damaged dump that may have lost the operation).
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.stuck_collectives(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -4,17 +4,10 @@
 -- The path therefore has one position at each instant, unlike the path with the largest sum of weights. Its nodes are
 -- found by doubling: after k iterations, each node knows the node 2^k before it, and the first 2^k nodes of the path
 -- are known. A trace without waits between streams shows no path on the device.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._blocking_stretches(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

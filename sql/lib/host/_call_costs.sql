@@ -3,17 +3,10 @@
 -- Host time is taken from lib.host_self_times. Device time belongs to the stack of the launch; if the launch is
 -- unknown, it belongs to the stack of the operator that the trace names. The row without a stack contains device time
 -- whose launch and operator are unknown.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._call_costs(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -2,13 +2,8 @@
 -- frames and runtime calls.
 --
 -- Keys that are not requested are NULL and are not read.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._called_events(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Whether to read shapes.
     with_shapes,

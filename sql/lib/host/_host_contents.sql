@@ -4,9 +4,6 @@
 -- Self time of an operator excludes the operators that it called, and includes its runtime calls and Python frames.
 -- In a trace without steps, the thread with the most self time is used. Time outside operators is in a row without an
 -- operator, so the rows of a window sum to its step time.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._host_contents(
     -- Name of a relation with the columns of lib._compared_windows.
     some_windows

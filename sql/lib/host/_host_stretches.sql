@@ -4,13 +4,8 @@
 -- Time is measured in idle time of the waiting device: the length of an event is the idle time that passes during it.
 -- Events during device work therefore have no length, and stretches sum exactly to the idle time. If events of a
 -- thread overlap without nesting, the time after the end of an event belongs to its parent.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._host_stretches(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Name of a relation with the columns of lib.idle_parts: intervals that do not overlap.
     idle_spans,

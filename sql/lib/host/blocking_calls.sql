@@ -1,13 +1,8 @@
 -- Calls that block their thread until the device is done; for a copy, only the time after the copy begins.
 --
 -- A copy through host memory is blocking if its call ends after the copy.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.blocking_calls(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -10,15 +10,9 @@
 -- Autograd runs the backward pass on threads of its own. With joins_backward, their outermost events are attached
 -- below the enclosing annotation "## backward ##" of the main thread. Without such an annotation, they are attached
 -- below the profiler step of the main thread (HTA's rule, for any number of such threads).
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.call_tree(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Whether to attach autograd threads below the main thread.
     joins_backward

@@ -2,13 +2,8 @@
 --
 -- Three kinds are reported only for ranks without a device; for other ranks, the rules use device activity and idle
 -- time.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.host_costs(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -2,13 +2,8 @@
 -- runtime calls, annotations and Python calls.
 --
 -- Device copies of annotations are excluded. Columns that a query does not use are not read.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.host_events(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

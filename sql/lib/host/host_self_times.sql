@@ -1,9 +1,6 @@
 -- Host events with their self time: their duration minus the duration of nested events.
 --
 -- An annotation that ends on a different thread than it began on counts toward neither thread.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.host_self_times(
     -- Name of a relation with run, rank, lane; lane plus an event_id is unique across runs and ranks.
     lane_spans

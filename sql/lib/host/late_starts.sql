@@ -6,17 +6,11 @@
 -- least one rank. All ranks end a collective together, so the rank that starts it last delays the others. If no two
 -- ranks share a kernel that long, shorter kernels are used. A channel is the process group if the trace names it,
 -- otherwise the stream. A run without profiler steps is one step.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.late_starts(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Minimum kernel duration as a share of the mean step duration.
     min_share,

@@ -1,7 +1,4 @@
 -- Whether an annotation marks data loading: torch's own annotation of a loader, or a common user-defined name.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.loads_data(
     -- Name of an annotation.
     annotation_name

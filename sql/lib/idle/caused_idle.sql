@@ -1,13 +1,8 @@
 -- Idle time of devices by the host activity on the thread that launches the next operation.
 --
 -- The rows of a rank sum to its idle and unrecorded time in the steps. See the idle_causes analysis for the causes.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.caused_idle(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,

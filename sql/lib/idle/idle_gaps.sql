@@ -4,17 +4,10 @@
 -- (HTA subtracts the previous row's end and sums negative gaps, Q27). host_wait: the next operation was launched
 -- after all previous operations had ended. kernel_wait: any other gap shorter than the threshold. other: all
 -- remaining gaps. A gap before an operation whose launch is not in the trace is never host_wait.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.idle_gaps(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Upper limit for the length of a kernel_wait gap, exclusive [ns].
     kernel_wait_below_ns

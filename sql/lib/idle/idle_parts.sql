@@ -6,17 +6,11 @@
 -- After the last operation of a trace, all time is attributed to the host. Intervals of `unrecorded_time` are removed
 -- first. The parts of a step sum to the three idle and the three unrecorded times of `step_parts`. A rank without
 -- device activity has no parts.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.idle_parts(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -2,13 +2,8 @@
 -- next operation.
 --
 -- The stretches of an idle interval sum to its length. See the idle_causes analysis for the causes.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.idle_reasons(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,

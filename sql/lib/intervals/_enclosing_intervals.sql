@@ -3,9 +3,6 @@
 -- Time is divided into 4,096 cells. An enclosing interval covers at most 24 nodes of the binary tree over the cells,
 -- and an enclosed interval starts in 13 nodes. An equality join finds the pairs. The cost grows with the number of
 -- intervals and their actual nesting depth, not with the number of possible pairs.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._enclosing_intervals(
     -- Name of a relation with lane, id, ts, dur: possible enclosed intervals.
     inner_spans,

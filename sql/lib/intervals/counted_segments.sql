@@ -4,9 +4,6 @@
 -- runs at a time, and one bit per layer is enough for any number of concurrent pieces. Then one sweep over all starts
 -- and ends adds bits and counts. Running sums of DOUBLE take half the time of running sums of integers, and are exact
 -- below 2^53.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.counted_segments(
     -- Name of a relation with lane, ts, end_ts, layer, count_1 and count_2. A piece has either a layer from 1 to 8, or
     -- layer 0 and whole numbers that it adds to the counters while it runs. Segments are cut at the start and end of

@@ -1,9 +1,6 @@
 -- Gaps between the intervals of a lane, during which no interval of the lane is running.
 --
 -- Time before the first and after the last interval is excluded; touching intervals leave no gap.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.gaps(
     -- Name of a relation with lane, ts, dur; lane is any grouping key, such as a struct.
     spans

@@ -2,9 +2,6 @@
 --
 -- One sweep over all starts and ends keeps a counter per set. It needs no range join, so it costs no more than a
 -- sort, no matter how the intervals overlap. Touching pieces are merged.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.intersected_intervals(
     -- Name of a relation with lane, ts, dur.
     left_spans,

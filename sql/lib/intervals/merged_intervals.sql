@@ -2,9 +2,6 @@
 --
 -- An interval starts a new island if all previous intervals have ended before it starts. The comparison uses the
 -- running maximum of ends, so a short interval inside a long one does not affect the islands.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.merged_intervals(
     -- Name of a relation with lane, ts, dur; lane is any grouping key, such as a struct.
     spans

@@ -2,9 +2,6 @@
 --
 -- Segments of depth 0 between the first start and the last end are included; intervals of zero length create no
 -- segment.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.overlap_depth(
     -- Name of a relation with lane, ts, dur; lane is any grouping key, such as a struct.
     spans

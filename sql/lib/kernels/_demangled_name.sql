@@ -2,9 +2,6 @@
 --
 -- Each part of the name follows its length: _ZN7cutlass6KernelI… is cutlass::Kernel. The expressions are compiled for
 -- each row, so call this macro once per distinct name.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._demangled_name(
     -- Name of an operation.
     mangled

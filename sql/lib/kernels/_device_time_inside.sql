@@ -2,9 +2,6 @@
 --
 -- A kernel belongs to the innermost operator that encloses its launch, as in torch; kernels launched outside
 -- operators belong to no operator. Durations are summed even if kernels ran concurrently.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._device_time_inside(
     -- Name of a relation of calls with call_id, parent_id and is_owner (whether the call is an operator).
     called_spans,

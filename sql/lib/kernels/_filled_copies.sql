@@ -4,13 +4,8 @@
 -- aten::to, or before a separate copy. In addition, the fill must be inside an operator that creates a tensor, such
 -- as aten::zeros. This excludes a model that is copied after its parameters were initialized. The copy must reach the
 -- device, the fill must launch nothing, and both must have the same shape if shapes are recorded.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._filled_copies(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

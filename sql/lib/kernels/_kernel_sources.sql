@@ -1,7 +1,4 @@
 -- Source of each compiled kernel in one row: lines of model code, fused operators, and how they were found.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._kernel_sources(
     -- Name of a relation with the columns of lib.kernel_source_frames.
     frames

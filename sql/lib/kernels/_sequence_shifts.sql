@@ -17,9 +17,6 @@
 -- within 500 of the best score, a shift of 0 wins if both ranks have the same number of items. Otherwise, the shift
 -- with the smallest clock change wins, or the best score if the clocks may be further apart. The gaps agree if the score is at least 1000 below the score of the gaps
 -- themselves, which is what the gaps of unrelated sequences differ by.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._sequence_shifts(
     -- Name of a relation with lane_id, rank, place (from 0 in the order of time), end_ts, gap (to the next end), n, shape_id.
     items

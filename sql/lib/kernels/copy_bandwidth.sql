@@ -1,15 +1,8 @@
 -- Bandwidth of concurrent copies and memsets by kind: one point per change.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.copy_bandwidth(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Duration assumed for copies recorded with duration 0 [ns]; 0 excludes them.
     zero_duration_as_ns

@@ -4,17 +4,10 @@
 -- kind is only the direction, independent of the vendor's name for it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or
 -- Memcpy Unknown. Traces in whole microseconds record a short copy with a duration of 0; the caller specifies the
 -- duration to use instead. A rate that 64 bits cannot represent is unknown.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.copy_rates(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Duration assumed for copies recorded with duration 0 [ns]; 0 excludes them from the bandwidth.
     zero_duration_as_ns

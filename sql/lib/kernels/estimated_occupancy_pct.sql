@@ -4,8 +4,6 @@
 -- of 48 KiB of shared memory per block: for kernels that use more, no block fits and Kineto writes 0, although they ran.
 -- A negative value means that the estimate failed.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: Kineto, kernelOccupancy in DeviceProperties.cpp (FUNC_SHMEM_LIMIT_DEFAULT)
 CREATE OR REPLACE MACRO lib.estimated_occupancy_pct(
     -- Recorded estimate [%].

@@ -3,17 +3,10 @@
 -- Calls are the outermost events of a thread whose name contains the given string: operators, annotations, runtime
 -- and Python calls. The operations of a call are those that its thread launched during the call, including copies and
 -- memsets; calls with fewer than min_pattern_len operations have no row.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.kernel_sequences(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Substring of the event names.
     operator_name,

@@ -5,13 +5,8 @@
 -- for library calls made by AOTInductor (aoti_torch_cuda_mm_out). Names are compared unchanged, so kernels with the
 -- same name in several graphs get the lines of all these graphs. In each stack, the innermost frame outside PyTorch
 -- is used.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.kernel_source_frames(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

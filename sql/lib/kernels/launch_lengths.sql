@@ -2,13 +2,8 @@
 --
 -- It is the length that a tenth of the rank's launch calls do not exceed: 3 to 9 us on GPUs. Most longer calls wait for
 -- space in a queue or launch a whole graph. If launches have no length, it is the corresponding length of the kernels.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.launch_lengths(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -4,13 +4,8 @@
 -- by autograd for a forward operator, or has a backward name (AddmmBackward0). This includes recomputation, as with
 -- checkpointing. Launches inside Optimizer.step and zero_grad belong to the optimizer, which takes precedence. All
 -- other launches belong to the forward pass.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.launch_phases(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

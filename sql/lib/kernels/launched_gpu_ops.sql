@@ -3,17 +3,10 @@
 -- Operations launched before the capture began may run into its first steps, but belong to none of them, because
 -- their launch is not in the trace. If a rank has no launches at all, an operation belongs to the step in which it
 -- starts.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.launched_gpu_ops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of gpu_ops.

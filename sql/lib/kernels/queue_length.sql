@@ -4,17 +4,10 @@
 -- the device. Changes in the same nanosecond form one point, or none if they cancel out, so the order of equal times
 -- does not matter. If an operation appears to start before its launch because of clock error, it counts as never
 -- queued, so the queue length is never negative. Operations without a launch in the trace are excluded.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.queue_length(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

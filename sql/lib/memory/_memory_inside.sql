@@ -2,9 +2,6 @@
 --
 -- Events at the start and end of the call are included. Freed bytes are negative, so the result is negative for a
 -- call that frees more than it allocates.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._memory_inside(
     -- Name of a relation of calls with call_id, lane, ts and dur; lane is a number that identifies run and rank.
     called_spans,

@@ -14,9 +14,6 @@
 --   outside operators.
 --
 -- For other blocks, the category is NULL.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.described_blocks(
     -- Name of a relation with the columns of lib.memory_blocks.
     some_blocks,

@@ -1,7 +1,4 @@
 -- Name of a device for people, from the numbers that torch gives its allocators.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.device_label(
     -- Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
     kind_number,

@@ -3,13 +3,8 @@
 -- Addresses are reused, so a free belongs to the previous allocation at its address. Inconsistent events (two
 -- allocations or two frees in a row, a free of a different size) become two blocks, each with its allocation or its
 -- free missing; a missing event is never guessed. Each event is in exactly one block.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.memory_blocks(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

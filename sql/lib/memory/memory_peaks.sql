@@ -1,13 +1,7 @@
 -- Highest totals reported by the allocator of each device, and the event at which each was first reached.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.memory_peaks(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to return one row per step.
     by_step

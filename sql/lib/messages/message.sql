@@ -1,7 +1,4 @@
 -- Message of an analysis: its code in the table messages, with the values for its placeholders.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.message(
     -- Code of the message: a literal, or a column of a built-in table whose name ends with code.
     message_code,

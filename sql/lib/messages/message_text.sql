@@ -9,9 +9,6 @@
 -- and a choice of two strings, {gap_count:gap|gaps}: the first for 1 and true, the second for everything else. Each
 -- string may be empty. A field that is NULL or missing is shown as unknown. If the template is NULL, so is the
 -- sentence.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.message_text(
     -- Template from the table messages.
     template,

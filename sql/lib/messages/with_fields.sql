@@ -1,7 +1,4 @@
 -- Add fields that all messages of an analysis share to the fields of a message.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.with_fields(
     -- Fields of lib.message.
     fields,

@@ -1,9 +1,6 @@
 -- Number of query-key pairs that attention computes.
 --
 -- The last query is aligned with the last key. For causal attention, right_window is 0: no key after the query.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._attended_pairs(
     -- Number of queries.
     q_len,

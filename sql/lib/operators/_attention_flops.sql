@@ -2,9 +2,6 @@
 --
 -- The backward pass of fused attention has five products instead of two, because it recomputes the scores. For causal
 -- attention, only the computed query-key pairs count: about half.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._attention_flops(
     -- Number of sequences.
     batch,

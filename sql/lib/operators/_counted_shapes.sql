@@ -1,7 +1,4 @@
 -- Input shapes as torch's profiler shows them: without shapes for a list of tensors.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._counted_shapes(
     -- Input shapes as JSON; NULL: none.
     shapes,

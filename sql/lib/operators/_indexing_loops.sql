@@ -5,13 +5,8 @@
 -- iteration may begin with several aten::select calls, as in a loop that indexes two tensors. It has at most ten
 -- calls, because a longer iteration does other work. Addresses in names are ignored. Selects inside an operator are
 -- not a Python loop.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._indexing_loops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

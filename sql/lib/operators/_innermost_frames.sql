@@ -1,13 +1,8 @@
 -- Innermost Python frames around events, from the frames of the Python tracer: one list per stack.
 --
 -- Frames that torch's profiler omits from recorded stacks are omitted here too.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._innermost_frames(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Number of frames to return; 0: no rows.
     frame_count

@@ -1,7 +1,4 @@
 -- Floating-point operations of a matrix product, or of a batch of them.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._matmul_flops(
     -- Sizes of the first input: [m, k], or [b, m, k].
     a,

@@ -2,8 +2,6 @@
 --
 -- torch has formulas for convolutions, matrix products, additions and multiplications.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: torch/csrc/profiler/util.cpp, computeFlops
 CREATE OR REPLACE MACRO lib._operator_flops(
     -- Name without the overload.

@@ -2,9 +2,6 @@
 --
 -- Positions count from 0 as in the operator's signature; -1: none. No name has two formulas. A wrapper usually calls
 -- another operator that does the work; the wrapper counts only if it launches a kernel of its own.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._operator_models(
     -- Name of a relation with name: operator names without overload.
     named_ops

@@ -6,9 +6,6 @@
 -- of packed sequences, the types in a list of tensors and, usually, the sizes of groups. Work is also NULL for
 -- compiler-generated code, which may read only a part of an argument. Because a trace may contain any numbers, sizes
 -- are doubles, exact up to 2^53, and work beyond 64 bits is NULL.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._operator_work(
     -- Name of a relation with call_id, name (operator without overload), input_shapes, input_types, concrete_inputs.
     call_items

@@ -4,13 +4,8 @@
 -- The nodes of a thread are consecutive calls. Pairs of a node and an event with the same name and autograd sequence
 -- number show how many events precede the first node; most pairs must agree on this number. A thread is excluded if
 -- fewer than half of its nodes have the name of their event, because the trace belongs to a different program.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._ordered_nodes(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -1,7 +1,5 @@
 -- Element size of a data type, given the number that torch records for a type argument.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: c10/core/ScalarType.h
 CREATE OR REPLACE MACRO lib._scalar_type_bytes(
     -- Number of the type as a string.

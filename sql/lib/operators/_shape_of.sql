@@ -1,7 +1,4 @@
 -- One shape from a list of input shapes.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._shape_of(
     -- Input shapes as JSON: a list with a list of sizes for each input.
     shapes,

@@ -1,9 +1,6 @@
 -- Operations whose count characterizes a job, by name, with the kind of operation.
 --
 -- The patterns match only the outermost or only the innermost event of an operation, so no operation counts twice.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._special_operator_kinds(
     -- Name of a relation with name.
     named_ops

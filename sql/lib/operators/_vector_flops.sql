@@ -3,9 +3,6 @@
 -- Additions, multiplications, divisions, comparisons and functions such as exp count as one operation each. Kernels
 -- that recompute intermediate values perform more operations. The cost of such operations is determined by the bytes
 -- that they move.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._vector_flops(
     -- elementwise, reduce, softmax, softmax_backward, norm, norm_backward, rms_norm or rms_norm_backward.
     op_kind,

@@ -2,17 +2,10 @@
 --
 -- The category comes from the operator, or from the kernel name if the operator does not determine the category. For
 -- communication, the category comes from the class.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -2,9 +2,6 @@
 --
 -- A convolution multiplies the weight once for each output position, a transposed convolution once for each input
 -- position. The gradient of the input and the gradient of the weight each cost as much as the convolution.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.conv_flops(
     -- Sizes of the weight: [output channels, channels of a group, height, width], or with fewer or more dimensions.
     w,

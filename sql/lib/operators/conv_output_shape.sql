@@ -1,9 +1,6 @@
 -- Output sizes of a convolution.
 --
 -- A single value of stride, padding or dilation applies to all dimensions.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.conv_output_shape(
     -- Sizes of the input: [batch, channels, height, width], or with fewer or more dimensions.
     x,

@@ -2,17 +2,10 @@
 --
 -- Stacks are merged if their names are equal apart from object addresses. If a trace has no Python calls, the frames
 -- recorded on operators are placed above them.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.costs_by_path(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Kinds of names to show, as in stacks.kind; NULL means all.
     kinds,

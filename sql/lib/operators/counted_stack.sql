@@ -2,8 +2,6 @@
 --
 -- The profiler omits the autograd frames that start the backward pass, and frames of its own tests.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: torch/autograd/profiler.py, _filter_stack_entry
 CREATE OR REPLACE MACRO lib.counted_stack(
     -- Recorded frames, separated by semicolons; NULL: none.

@@ -1,9 +1,6 @@
 -- Stable description of operations for comparing runs: operator, shapes, enclosing module, category and phase.
 --
 -- Names are normalized with lib.stable_name.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.described_ops(
     -- Name of a relation with run, rank, event_id, op_id (the operator itself, or its launching operator), module_id,
     -- annotation_id, bwd_op_id.

@@ -5,13 +5,8 @@
 -- numbered differently. If fewer than half of the nodes whose id is in the trace have the same name as the event with
 -- that id, equal names are a coincidence, and no node is joined by its id. Instead, lib._ordered_nodes joins the
 -- nodes, if autograd's sequence numbers show where they begin.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.execution_trace_events(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

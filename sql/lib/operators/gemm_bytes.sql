@@ -1,7 +1,4 @@
 -- Bytes that a matrix product must move: both inputs once, the output once.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.gemm_bytes(
     -- Rows of the first matrix.
     m,

@@ -1,9 +1,6 @@
 -- Floating-point operations of a matrix product, of a batch of products, or of grouped products.
 --
 -- For groups, such as the experts of a mixture-of-experts layer, m is the total number of rows over all groups.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.gemm_flops(
     -- Rows of the first matrix.
     m,

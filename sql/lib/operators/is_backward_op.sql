@@ -1,8 +1,5 @@
 -- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or its name identifies
 -- it as a backward operator.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.is_backward_op(
     -- Name of the operator, such as AddmmBackward0.
     op_name,

@@ -2,17 +2,10 @@
 --
 -- Covers GEMM, convolution and attention. For each kernel, either its matrix operations are known, or there is a
 -- reason why they are unknown. Each step has one row per reason, and one row for everything that is known.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.matrix_work(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
     custom_tflops

@@ -4,17 +4,10 @@
 -- formula, also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix
 -- product. Products of 32-bit floats count as TF32 if the kernel name shows TF32. If the name shows neither TF32 nor
 -- single precision on a device with TF32, the peak is unknown.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.modeled_calls(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
     custom_tflops,

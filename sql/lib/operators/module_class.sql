@@ -1,7 +1,4 @@
 -- Class of an nn.Module: its name without the instance number.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.module_class(
     -- Name of the module, such as Linear_3.
     module

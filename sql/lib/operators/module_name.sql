@@ -1,7 +1,4 @@
 -- Name of an nn.Module from the frame of its call.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.module_name(
     -- Recorded name of the frame, such as nn.Module: Linear_3.
     frame

@@ -1,7 +1,4 @@
 -- Kind of work by operator or kernel name, as in operation_categories, evaluated once per distinct name.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.named_categories(
     -- Name of a relation with side (operator or kernel) and name.
     named_ops

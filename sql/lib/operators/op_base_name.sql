@@ -1,7 +1,4 @@
 -- Operator name without its overload, or profiler step name without its number.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.op_base_name(
     -- Recorded name, such as aten::add.Tensor or ProfilerStep#3.
     op_name

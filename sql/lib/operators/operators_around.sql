@@ -2,9 +2,6 @@
 --
 -- An operator that only allocates, such as aten::empty, is reported as the innermost enclosing operator that does
 -- more.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.operators_around(
     -- Name of a relation of operators with run, rank and op_id; NULLs and duplicates are ignored.
     named_ops

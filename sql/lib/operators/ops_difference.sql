@@ -1,7 +1,4 @@
 -- Operations of the control and the test, compared in one row per operation: counts, durations and kind of change.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.ops_difference(
     -- Name of a relation with side, category, name, shapes, op_count, sum_ns, one row per operation: the control.
     control_ops,

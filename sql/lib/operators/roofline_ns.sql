@@ -1,8 +1,5 @@
 -- Roofline time: lower bound on the time for given work if a device computes and moves data concurrently, both at
 -- peak rates.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.roofline_ns(
     -- Floating-point operations.
     flop_count,

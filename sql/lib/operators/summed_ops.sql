@@ -1,7 +1,4 @@
 -- Count and duration of operations, grouped by the selected keys.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.summed_ops(
     -- Name of a relation with lane, side, category, name, shapes, dur; lane is any grouping key.
     single_ops,

@@ -1,8 +1,5 @@
 -- Whether kernels run on tensor cores, derived from their names with the table tensor_core_kernels, once per distinct
 -- name.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.tensor_core_names(
     -- Name of a relation with name.
     named_ops

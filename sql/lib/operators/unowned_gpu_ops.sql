@@ -4,13 +4,8 @@
 -- A replay is a single call that starts many kernels. The operators that put the kernels into the graph ran during its
 -- capture, and are known if the trace was ingested with the capture (graph_matches). A replay launched by an operator
 -- belongs to the operator. Kernels without a launch in the trace have no operator.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.unowned_gpu_ops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

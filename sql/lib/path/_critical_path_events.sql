@@ -6,17 +6,10 @@
 -- operation without a launch in the window is excluded. A call waits (is_blocking) if it has the name of any vendor's
 -- waiting call, or if it launched a copy that had ended when the call returned. Device times are on the host clock
 -- (lib.device_clock_skew): recorded time minus the skew, and not before the launching call starts.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._critical_path_events(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Substring of the name of the host events that span the window; NULL or empty means the whole trace.
     annotation,

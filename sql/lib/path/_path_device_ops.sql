@@ -1,7 +1,4 @@
 -- Device operations of a critical path graph with their two nodes and their launching call.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._path_device_ops(
     -- Name of a relation with the columns of lib.critical_path_nodes.
     path_nodes

@@ -7,9 +7,6 @@
 --   start.
 -- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream to the next operation,
 --   unless the next operation starts after a wait for another stream.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._path_stream_edges(
     -- Name of a relation with the columns of lib._path_device_ops.
     device_ops,

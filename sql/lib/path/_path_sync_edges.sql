@@ -4,17 +4,12 @@
 --
 -- Edges come from recorded waits (enable_cuda_sync_events=True). For waits that are not recorded, infer_syncs adds
 -- edges from operations that ended while a call waited.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._path_sync_edges(
     -- Name of a relation with the columns of lib.critical_path_nodes.
     path_nodes,
     -- Name of a relation with the columns of lib._path_device_ops.
     device_ops,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Whether to infer unrecorded waits from the operations that ended during them.
     infer_syncs

@@ -4,15 +4,10 @@
 -- - dependency (weight 0): from one outermost operator of a thread to the next. Also from a thread to the thread that
 --   runs its backward pass and back, when one continues while the other is inactive. Also between overlapping launch
 --   calls of two threads, in the order in which they return. The last part of a waiting call has no weight.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._path_thread_edges(
     -- Name of a relation with the columns of lib.critical_path_nodes.
     path_nodes,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

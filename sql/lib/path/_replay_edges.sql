@@ -15,9 +15,6 @@
 --
 -- How soon is "just as" is measured in usual lengths of a launch (`launch_ns`, about 5 us on GPUs): the delay after an
 -- event is at most two of them on a stream, and six between streams.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._replay_edges(
     -- Name of a relation with the columns of lib.replay_nodes.
     replay_nodes

@@ -1,10 +1,6 @@
 -- Ranks that the scenario "no late rank" makes as fast as their peers: stragglers and intermittent stragglers or, if
 -- a run has neither, suspected stragglers.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._replay_stragglers(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

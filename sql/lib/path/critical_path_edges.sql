@@ -1,15 +1,8 @@
 -- Edges of the critical path graph (lib.edges_between) between the nodes of lib.critical_path_nodes.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.critical_path_edges(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Substring of the name of the host events that span the window; NULL or empty means the whole trace.
     annotation,

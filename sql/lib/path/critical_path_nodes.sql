@@ -4,17 +4,10 @@
 -- events (innermost first), starts of host events (outermost first), starts of device operations. Events of zero
 -- duration come after their launch and inside the events that enclose them. Otherwise, the event that started first is
 -- first. The numbers are therefore a topological order, and no graph has a cycle. Device operations are on the host clock.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.critical_path_nodes(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Substring of the name of the host events that span the window; NULL or empty means the whole trace.
     annotation,

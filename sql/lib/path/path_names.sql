@@ -1,11 +1,6 @@
 -- Names in the paths of lib.costs_by_path, by hash.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.path_names(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -6,11 +6,7 @@
 -- 0.5 % of the median computation, from 0.4 to 100 times the usual length of a launch.
 -- In a run with matched collectives, ranks without matched collectives are excluded, because nothing connects them to
 -- other ranks.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.replay_nodes(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

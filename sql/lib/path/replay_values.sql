@@ -8,9 +8,6 @@
 -- as long as the median. In "uniform", an operation takes the mean time of all operations with its name over all ranks
 -- and steps, a transfer takes the median time, and host work and delays take at most the mean time. This is the ideal
 -- in "Understanding stragglers in large model training using what-if analysis".
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.replay_values(
     -- Name of a relation with the columns of lib.replay_nodes.
     replay_nodes,

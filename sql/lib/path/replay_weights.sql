@@ -3,9 +3,6 @@
 -- The delay is counted from the launch or from the dependencies, whichever came last. If the dependencies ended last,
 -- the delay after the launch is at most 0.3 usual lengths of a launch (`launch_ns`, about 5 us on GPUs); if the launch
 -- returned last, the delay after the dependencies is at most 0.2 of them. Without a change, the weights reproduce every recorded time.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.replay_weights(
     -- Name of a relation with the columns of lib.replay_nodes.
     replay_nodes,

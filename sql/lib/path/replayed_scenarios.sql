@@ -1,10 +1,6 @@
 -- Scenarios for the replay of each run, with the predicted step time and its interval, or the reason why there is no
 -- prediction.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.replayed_scenarios(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -1,15 +1,8 @@
 -- Time during which each rank was observed, derived from its host operators, runtime calls and device activity.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._observed_time(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -1,16 +1,9 @@
 -- Device operations that lib.scoped_gpu_ops excludes because of an impossible duration: their number and recorded
 -- duration per rank.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._suspect_gpu_ops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -3,13 +3,8 @@
 -- The rules are those of torch.profiler._trace_validator (PyTorch 2.14), with two differences: kernels are linked to
 -- their launches as everywhere here, and sequence numbers are compared per forward thread, because each thread counts
 -- its own.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._trace_violations(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

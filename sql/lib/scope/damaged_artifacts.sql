@@ -1,9 +1,5 @@
 -- Flight Recorder dumps, memory snapshots and execution traces of which a part is missing.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.damaged_artifacts(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns:

@@ -10,13 +10,8 @@
 -- recorded wait for a stream or a device (enable_cuda_sync_events). The second kind is a call that waits for the
 -- device of a rank with a single device. The third kind is a call that waits for a stream directly after a copy; only
 -- the copy counts as awaited.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.device_clock_skew(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -2,13 +2,8 @@
 --
 -- Recorders of AMD devices use device numbers that differ from those in the trace's device list. If all devices of a
 -- rank have the same model, that model is used.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.device_models(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

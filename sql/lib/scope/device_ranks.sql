@@ -1,11 +1,6 @@
 -- Ranks with device activity.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.device_ranks(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

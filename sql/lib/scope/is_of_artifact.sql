@@ -1,7 +1,4 @@
 -- Whether a reason in the table quarantine is about a dump, snapshot or execution trace, not about a trace.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.is_of_artifact(
     -- Reason in the table quarantine.
     quarantine_reason

@@ -1,9 +1,6 @@
 -- Whether a value is requested: it is in the list, or there is no list.
 --
 -- NULL is in no list. Filters on run and rank with this macro still allow the engine to skip files.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.is_requested(
     -- Requested values; NULL means every value.
     list,

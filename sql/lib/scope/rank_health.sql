@@ -1,11 +1,6 @@
 -- Counts of the data that a rank's trace contains or does not contain, for the analyses findings and rank_health.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.rank_health(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

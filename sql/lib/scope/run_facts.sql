@@ -1,11 +1,6 @@
 -- Properties that decide whether runs can be compared: hardware, number of ranks, software, and recording options.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.run_facts(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

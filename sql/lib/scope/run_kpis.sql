@@ -1,17 +1,11 @@
 -- Key figures of each run: step time, utilization, exposed communication, waiting, MFU, memory.
 --
 -- See the kpis analysis for their definitions.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.run_kpis(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -1,15 +1,8 @@
 -- Communication kernels of the requested runs, ranks and steps. Kernels matched with them may be outside that scope.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.scoped_collectives(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of matched_collectives.

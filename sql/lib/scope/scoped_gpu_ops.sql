@@ -3,17 +3,10 @@
 --
 -- By default, the last profiler step of a run with two or more steps is excluded, because profilers stop in the
 -- middle of that step.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.scoped_gpu_ops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of gpu_ops.

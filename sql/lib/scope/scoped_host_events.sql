@@ -3,17 +3,10 @@
 --
 -- Device copies of annotations are excluded because they are not separate events. Memory events, counters, the
 -- profiler's own overhead and events with a negative duration are also excluded.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.scoped_host_events(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -3,17 +3,10 @@
 -- Covers scoped_host_events and all device activity with a possible duration, including synchronizations. A step
 -- contains the device activity launched in it. Operations without a launch in the trace belong to no step, and are
 -- included only if no steps are selected.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.scoped_ops(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -1,15 +1,9 @@
 -- Steps of the requested runs, ranks and steps, with their parts.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.scoped_steps(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of step_parts.

@@ -1,8 +1,5 @@
 -- Number of the rank's recording that contains an event, from its event_id; the lower 32 bits of the id are the
 -- event's position in the file.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.span_of(
     -- event_id of any table.
     id

@@ -2,13 +2,8 @@
 --
 -- Patterns of their names are in the table iteration_frames. Of nested calls, the outermost is the iteration. Calls
 -- without device operations are excluded.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._framed_iterations(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

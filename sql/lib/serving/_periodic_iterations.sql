@@ -6,13 +6,8 @@
 -- with copies to the device: an engine that copies something to the host in each layer, and a capture shorter than an
 -- iteration, have none. The first segment may be cut; it is, if it starts with another operation than the others. A rank
 -- that replays a single graph has one iteration. In all other cases, the iterations are unknown.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._periodic_iterations(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

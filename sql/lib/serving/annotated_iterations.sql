@@ -3,13 +3,8 @@
 -- The formats of these annotations are defined in the tables iteration_formats and iteration_fields. Nested annotations
 -- of a thread belong to one iteration. Each number comes from the format with the lowest priority value among the
 -- formats that contain the number.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.annotated_iterations(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

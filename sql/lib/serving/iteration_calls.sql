@@ -4,17 +4,12 @@
 -- operations for each query-key pair, head, and element of a key or value. The keys and values of all contexts are
 -- read once. A layer with a sliding window sees fewer keys. Engines do not record windows: unless windows are given,
 -- only an upper bound is known for the roofline time of attention, namely its roofline time with full contexts.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.iteration_calls(
     -- Name of a relation with the columns of lib.serving_iterations.
     iterations,
     -- Name of a relation with the columns of lib.modeled_calls.
     calls,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Keys that a layer with a sliding window sees; 0: no layer has a window; NULL: unknown.
     window_tokens,

@@ -2,15 +2,10 @@
 -- end.
 --
 -- All operations of a graph replay are included.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.iteration_ops(
     -- Name of a relation with the columns of lib.serving_iterations.
     iterations,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

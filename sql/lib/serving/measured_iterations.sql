@@ -1,13 +1,8 @@
 -- Iterations of serving engines with their measured times on the host and on the device, and the gaps between them.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.measured_iterations(
     -- Name of a relation with the columns of lib.serving_iterations.
     iterations,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

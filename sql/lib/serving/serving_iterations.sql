@@ -3,13 +3,8 @@
 -- Each annotation of the engine is an iteration. For a rank without annotations, each call of a Python frame or range in
 -- which an engine runs one iteration (`iteration_frames`) is an iteration or, without any, each period of graph replays;
 -- phase and numbers are then unknown. If the replays have no period, the rank has no iterations.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.serving_iterations(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

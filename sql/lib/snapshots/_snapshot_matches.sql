@@ -13,13 +13,8 @@
 -- A snapshot contains the requested size, and the trace contains the size of the block. PyTorch rounds a request up to
 -- at most twice its size, and leaves at most 1 MiB of a cached block unsplit (c10/cuda/CUDACachingAllocator.cpp:
 -- round_size, should_split).
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._snapshot_matches(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Maximum time between an allocation and its memory event on a shared clock [ns].
     tolerance_ns,

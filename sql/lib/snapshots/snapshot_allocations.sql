@@ -2,13 +2,8 @@
 --
 -- An allocation without an allocating event existed before the history begins: either an event frees it, or it is an
 -- allocated block of the snapshot. An allocation without a freeing event was in use when the snapshot was written.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.snapshot_allocations(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -1,11 +1,6 @@
 -- Memory in use at selected moments of memory snapshots: at the peak, at out-of-memory events, and at the end.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.snapshot_live(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Number of most recent out-of-memory errors to include per device.
     last_ooms

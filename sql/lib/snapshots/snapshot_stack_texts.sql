@@ -2,13 +2,8 @@
 --
 -- The line of the user's program is the innermost frame outside PyTorch. The folded stack omits frames of the
 -- interpreter and of PyTorch's dispatcher, as torch.cuda._memory_viz does.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.snapshot_stack_texts(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -1,13 +1,8 @@
 -- Memory in use after each event of the allocator in memory snapshots.
 --
 -- The first row, with a NULL event, contains the memory allocated before the history begins.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.snapshot_usage(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

@@ -4,13 +4,8 @@
 -- The steps are the rows of lib.device_steps. The forward pass begins with the first computation that is launched in
 -- the step outside the backward pass and the optimizer. The backward pass ends with the last computation launched
 -- under the autograd engine, a backward operator, or an annotation that contains "backward".
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._profiled_steps(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

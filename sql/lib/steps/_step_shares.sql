@@ -9,16 +9,11 @@
 --
 -- One sweep computes a running total of time for each part. The share of an operation is the increase of its part's
 -- total over the time that the operation adds to the part.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._step_shares(
     -- Name of a relation with the columns of lib._compared_windows. Only run, rank, span, window_no, ts and end_ts
     -- are used. Windows of a rank do not overlap and are numbered in order.
     some_windows,
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
 -- Columns:

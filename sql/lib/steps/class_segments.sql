@@ -3,9 +3,6 @@
 -- One sweep over all starts and ends with a counter per class. Busy time, overlap and exposed time follow from the
 -- segments. Segments without activity are included; synchronizations are not activity. The last row of a lane marks
 -- its end: it has zero length and no activity.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.class_segments(
     -- Name of a relation with lane, class, ts, dur.
     spans

@@ -1,11 +1,6 @@
 -- Steps of a cluster's ranks, as measured by MindSpore's profiler, or derived from the events of the trace.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.cluster_steps(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Steps to include; NULL means every step.
     steps,

@@ -4,17 +4,12 @@
 -- host step, or with the last operation launched in it if that is later. Steps of a rank therefore do not overlap,
 -- and contain all activity that runs during them, regardless of what launched it. A trace without steps is one step.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: TensorBoard profiler plugin, steps of its overview
 CREATE OR REPLACE MACRO lib.device_steps(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

@@ -2,9 +2,6 @@
 --
 -- Segments tile the time from the first start to the last end. Layer 0 provides only bounds, at which segments are cut;
 -- consecutive segments may have the same layer.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.layer_segments(
     -- Name of a relation with lane, layer (0 to 8), ts, dur; lane is any grouping key, such as a struct.
     spans

@@ -1,9 +1,6 @@
 -- Time in each step during which each activity layer is the lowest one running.
 --
 -- Layers are those of lib.layer_segments. Time during which no layer runs is not reported.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.layers_in_steps(
     -- Name of a relation with the columns of lib.device_steps: steps of a rank do not overlap.
     step_rows,

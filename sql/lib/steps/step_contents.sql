@@ -4,17 +4,11 @@
 -- run. Operations in its window (lib._compared_windows) that were launched outside steps, or have no launch in the
 -- trace, form the part other. The difference between the duration of the step on the host and the sum of these rows
 -- is the part lag. For a rank without device activity, rows describe the host.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.step_contents(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

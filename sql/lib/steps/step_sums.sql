@@ -1,16 +1,10 @@
 -- Total step time of each rank, and the parts that sum to it; each part is an upper bound on the time that can be
 -- saved in it. Shares of a rank's time are shares of recorded_ns.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.step_sums(
-    -- Runs to include; NULL means every run.
     runs,
-    -- Ranks to include; NULL means every rank.
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:

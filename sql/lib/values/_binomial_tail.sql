@@ -1,7 +1,4 @@
 -- Upper tail of the binomial distribution: the probability of at least k successes in n trials by chance.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._binomial_tail(
     -- Number of successes.
     k,

@@ -1,7 +1,4 @@
 -- Columns of events as rows, with their values as strings: one row per event and non-NULL column.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._cells(
     -- Name of a relation with run, rank, event_id and further columns.
     event_rows

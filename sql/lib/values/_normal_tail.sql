@@ -3,8 +3,6 @@
 -- Computed by Laplace's continued fraction for z >= 1.5 and by a polynomial for smaller z; the relative error is below
 -- 1e-4.
 --
--- Status: experimental
--- Since: 0.1
 -- Reference: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.14 and 26.2.17
 CREATE OR REPLACE MACRO lib._normal_tail(
     -- Value in standard deviations; not negative.

@@ -1,7 +1,4 @@
 -- Ranks as a string, with ranges for consecutive ranks: 0-3, 7.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._rank_list(
     -- Ranks, each once and ascending.
     list

@@ -6,9 +6,6 @@
 -- two) differ too much from the median clock difference. Too much means more than a quarter of the median gap. The clock difference is then estimated from the items on either side of the hole whose gaps agree. Each
 -- item is assigned to the reference item that ends closest in time. The result is used only if 95 % of the items get
 -- a position of their own; otherwise, the collectives do not end together and there is no hole to repair.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._repaired_positions(
     -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (position in the reference, by the shift),
     -- end_ts and gap.

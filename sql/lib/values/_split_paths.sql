@@ -2,9 +2,6 @@
 --
 -- The common start of several lists is the common start of the first and the last of them in order. A list that is
 -- alone on its path keeps the path.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib._split_paths(
     -- Name of a relation with name, path, parts.
     split_rows

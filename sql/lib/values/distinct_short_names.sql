@@ -6,9 +6,6 @@
 -- namespace, or with the innermost one if it is needed, and with at most 40 characters. Names that are still equal get
 -- a number in alphabetical order. The result depends on the other names of the run in the relation, so compare kernels of
 -- different runs by their full names.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.distinct_short_names(
     -- Name of a relation with run, name.
     named_ops

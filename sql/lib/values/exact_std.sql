@@ -2,9 +2,6 @@
 --
 -- An aggregate over the non-NULL values of each group. It uses integer sums, whereas stddev_samp sums doubles in the
 -- order of the threads, so its last digits vary.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.exact_std(
     -- Values of type BIGINT.
     x

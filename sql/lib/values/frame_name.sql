@@ -1,7 +1,4 @@
 -- Name of a Python frame without object addresses, which differ between runs.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.frame_name(
     -- Recorded name, such as <built-in method item of Tensor object at 0x7f8633211270>.
     frame

@@ -2,9 +2,6 @@
 --
 -- Searching one text compiles the expression once. regexp_matches compiles an expression that is not constant again
 -- for each row, which takes 150 us.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.matching_lines(
     -- Text with one name per line.
     lines,

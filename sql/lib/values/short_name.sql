@@ -5,8 +5,6 @@
 -- opening parenthesis. The short name is the part after the last space. The expressions are compiled for each row;
 -- for many rows, use lib.short_names, which evaluates each name once.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: HTA shorten_name
 CREATE OR REPLACE MACRO lib.short_name(
     -- Name of an operation.

@@ -1,7 +1,4 @@
 -- Names without template arguments, parameters and return types (lib.short_name), evaluated once per distinct name.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.short_names(
     -- Name of a relation with name.
     named_ops

@@ -1,7 +1,4 @@
 -- String as an SQL literal, for displayed queries.
---
--- Status: experimental
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.sql_literal(
     -- String to quote.
     plain

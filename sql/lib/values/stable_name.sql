@@ -3,9 +3,6 @@
 --
 -- For example, triton_poi_fused_add_4 in one run is triton_poi_fused_add_5 in another if one more kernel was fused
 -- before it. Call it once per distinct name, because it makes nine replacements.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.stable_name(
     -- Recorded name, or short name.
     raw_name

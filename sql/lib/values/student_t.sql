@@ -1,7 +1,5 @@
 -- Student's t quantile for a two-sided confidence interval, in standard errors of a difference of means.
 --
--- Status: stable
--- Since: 0.1
 -- Reference: 0.995 and 0.9995 quantiles of Student's t distribution
 CREATE OR REPLACE MACRO lib.student_t(
     -- Whether to use a confidence level of 99.9 %, for one of many comparisons, instead of 99 %.

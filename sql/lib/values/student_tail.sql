@@ -4,8 +4,6 @@
 -- expansion gives the normal deviate with the same tail. From three degrees of freedom, its relative error is below
 -- 2 %, even in the far tail.
 --
--- Status: experimental
--- Since: 0.1
 -- Reference: G. W. Hill, Algorithm 395: Student's t-distribution, CACM 13 (1970)
 CREATE OR REPLACE MACRO lib.student_tail(
     -- Value in standard errors.

@@ -2,9 +2,6 @@
 --
 -- An aggregate over the non-NULL values of each group. Each value is rounded to a millionth, so all sums are
 -- integers; sums of doubles depend on the order of the threads.
---
--- Status: stable
--- Since: 0.1
 CREATE OR REPLACE MACRO lib.weighted_mean(
     -- Values of type DOUBLE.
     x,
