@@ -37,7 +37,7 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
         abouts: The files to check, in an order in which they can be created.
     """
     looked_at = list(abouts)
-    listing = {about.name: about.columns for about in (*library.macros, *library.tables)}
+    listing = _listing(library)
     with duckdb.connect(":memory:") as con:
         con.execute("SET python_enable_replacements = false")  # ignore Python variables
         # Only the dependencies: the files are created one by one below, so that an error names its
@@ -61,12 +61,22 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
                     f"the engine rejects the statement: {said}",
                 )
                 continue
-            listed = about.columns or listing.get(columns_of(about) or "", ())
+            listed = _listed(about, listing)
             schema, relation = _schema_and_relation(library, about)
             found = (*parameters(con, about, schema), *columns(con, listed, relation))
             if any(text.startswith(_REFUSED_TO_RUN) for _, text in found):
                 refused.add(about.path)
             yield from (located(about, problem) for problem in found)
+
+
+def _listing(library: Library) -> dict[str, tuple[Column, ...]]:
+    """Return the documented columns by object, to which other macros may refer."""
+    files = (*library.macros, *library.tables, *library.analyses)
+    return {about.name: about.columns for about in files}
+
+
+def _listed(about: SqlObject, listing: dict[str, tuple[Column, ...]]) -> tuple[Column, ...]:
+    return about.columns or listing.get(columns_of(about) or "", ())
 
 
 def _below(library: Library, abouts: Iterable[SqlObject]) -> Iterator[SqlObject]:
@@ -124,9 +134,11 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= dict.fromkeys(("is_usable", "is_late", "is_owner"), "BOOLEAN")
     columns |= dict.fromkeys(("path", "parts"), "VARCHAR[]")
     con.execute(sqltext.values_view(SPANS, columns, []))
+    listing = _listing(library)
     for macro in library.macros:
-        if macro.columns and all(column.type != "ANY" for column in macro.columns):
-            types = {column.name: column.type for column in macro.columns}
+        listed = _listed(macro, listing)
+        if listed and all(column.type != "ANY" for column in listed):
+            types = {column.name: column.type for column in listed}
             con.execute(sqltext.values_view(f"{SPANS}_{macro.name}", types, []))
 
 

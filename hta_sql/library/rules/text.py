@@ -141,7 +141,7 @@ def words(about: SqlObject) -> Iterator[Found]:
 
 
 def columns_of(about: SqlObject) -> str | None:
-    """Return the table or macro that a lib macro's documentation refers to for its columns."""
+    """Return the object that a lib macro's documentation refers to for its columns."""
     found = _COLUMNS_OF.search(about.text)
     return found.group(1) if found else None
 

@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
 --   operator              VARCHAR         Launching operator; for communication, the collective; for idle time, the operator that ends it; [no launch] or [outside of steps] for the part other; NULL: none.
 --   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
---   kernel                VARCHAR         Short kernel name; NULL for idle and host time.
+--   kernel                VARCHAR         Short kernel name; NULL for idle, unrecorded and host time.
 --   root                  VARCHAR         Outermost operator that encloses the launch; NULL: none.
 --   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.

@@ -46,9 +46,29 @@ WITH
         SELECT q.*
         FROM lib.queue_length(runs, ranks, steps, include_last_profiler_step) AS q
     ),
+    -- A rank is observed from its first host operator, runtime call or device operation to the end of the last one.
+    recordings AS (
+        SELECT g.run, g.rank, g.span, min(g.ts) AS first_start, max(g.ts + g.dur) AS last_end
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        GROUP BY g.run, g.rank, g.span
+        UNION ALL
+        SELECT h.run, h.rank, lib.span_of(h.event_id), min(h.ts), max(h.ts + h.dur)
+        FROM lib.host_events(runs, ranks) AS h
+        WHERE
+            h.table_name IN ('cpu_ops', 'runtime_calls')
+            AND lib.is_requested(steps, h.step)
+            AND (include_last_profiler_step OR NOT h.in_last_step)
+        GROUP BY h.run, h.rank, lib.span_of(h.event_id)
+    ),
+    observed AS (
+        SELECT s.run, s.rank, max(s.last_end) - min(s.first_start) AS dur
+        FROM recordings AS s
+        GROUP BY s.run, s.rank, s.span
+    ),
     spans AS (
-        SELECT s.*
-        FROM lib._observed_time(runs, ranks, steps, include_last_profiler_step) AS s
+        SELECT o.run, o.rank, sum(o.dur)::BIGINT AS dur
+        FROM observed AS o
+        GROUP BY o.run, o.rank
     )
 SELECT
     p.run,

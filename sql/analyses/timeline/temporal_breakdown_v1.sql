@@ -80,6 +80,19 @@ WITH
             t.exposed_communication_ns + t.exposed_memory_ns AS non_compute_ns,
             t.span_ns - t.compute_ns - t.exposed_communication_ns - t.exposed_memory_ns AS idle_ns
         FROM times AS t
+    ),
+    -- Operations that lib.scoped_gpu_ops excludes because of an impossible duration.
+    suspects AS (
+        SELECT g.run, g.rank, count(*) AS suspect_count, sum(g.dur)::BIGINT AS suspect_ns
+        FROM gpu_ops AS g
+        WHERE
+            g.class <> 'sync'
+            AND g.is_suspect
+            AND lib.is_requested(runs, g.run)
+            AND lib.is_requested(ranks, g.rank)
+            AND lib.is_requested(steps, g.step)
+            AND (include_last_profiler_step OR NOT g.in_last_step)
+        GROUP BY g.run, g.rank
     )
 SELECT
     p.run,
@@ -100,6 +113,5 @@ SELECT
     coalesce(x.suspect_ns, 0) AS suspect_ns
 FROM parts AS p
 JOIN totals AS t ON t.run = p.run AND t.rank = p.rank
-LEFT JOIN lib._suspect_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS x
-    ON x.run = p.run AND x.rank = p.rank
+LEFT JOIN suspects AS x ON x.run = p.run AND x.rank = p.rank
 ORDER BY p.run, p.rank

@@ -24,17 +24,7 @@ CREATE OR REPLACE MACRO lib.edges_between(
     -- Whether to infer unrecorded waits from the operations that ended during them.
     infer_syncs
 ) AS TABLE
--- Columns:
---   run             VARCHAR      Run name.
---   rank            INTEGER      Rank of the process.
---   begin_node_id   BIGINT       Node that must complete first.
---   end_node_id     BIGINT       Node that depends on it.
---   edge_type       VARCHAR      Type of the edge: operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
---   weight_ns       BIGINT [ns]  Duration of the edge.
---   begin_event_id  BIGINT       event_id of the first node.
---   end_event_id    BIGINT       event_id of the second node.
---   event_id        BIGINT       event_id of the event that the duration belongs to; NULL for launch delays and dependencies.
---   bound_by        VARCHAR      Resource that limits the edge: cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead, gpu_kernel_launch_overhead or unrecorded; NULL for dependencies.
+-- Columns: those of critical_path_edges_v1.
 WITH
     _device_ops AS MATERIALIZED (
         SELECT o.* FROM lib._path_device_ops(path_nodes) AS o

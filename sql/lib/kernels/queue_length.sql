@@ -10,15 +10,7 @@ CREATE OR REPLACE MACRO lib.queue_length(
     steps,
     include_last_profiler_step
 ) AS TABLE
--- Columns:
---   run           VARCHAR      Run name.
---   rank          INTEGER      Rank of the process.
---   device        BIGINT       Device number.
---   stream        BIGINT       Device stream.
---   ts            BIGINT [ns]  Time of the change, relative to the run's first event.
---   dur           BIGINT [ns]  Time to the next change; NULL after the last change.
---   queue_length  BIGINT [1]   Operations waiting after the change.
---   event_id      BIGINT       event_id of the launch that lengthened the queue, or of the operation whose start shortened it.
+-- Columns: those of queue_length_series_v1.
 WITH
     _ops AS (
         SELECT g.run, g.rank, g.span, g.device, g.stream, g.event_id, g.ts, g.launch_id, least(g.launch_ts, g.ts) AS queued_ts

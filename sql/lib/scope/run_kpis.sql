@@ -8,27 +8,7 @@ CREATE OR REPLACE MACRO lib.run_kpis(
     steps,
     include_last_profiler_step
 ) AS TABLE
--- Columns:
---   run                        VARCHAR         Run name.
---   rank_count                 BIGINT [count]  Number of ranks.
---   step_count                 BIGINT [count]  Number of distinct steps; NULL for traces without steps.
---   device_name                VARCHAR         Most frequent device model; NULL if not recorded.
---   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps; for traces without steps, mean duration of the whole trace.
---   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks, as far as its waits are known; NULL without a device.
---   compute_pct                DOUBLE [%]      Share of recorded step time with a computation kernel running; NULL without a device.
---   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in communication (transfer, wait, or unmatched) that is not overlapped by compute.
---   unmatched_pct              DOUBLE [%]      Part of exposed_communication_pct in collectives that are unmatched, or whose end times disagree: transfer or wait, which of the two is unknown.
---   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
---   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
---   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.
---   undecided_pct              DOUBLE [%]      Share of step time that is either idle or unrecorded work; it counts as idle because the trace does not show which of the two it is.
---   launch_bound_pct           DOUBLE [%]      Part of idle_pct before the host has launched the next operation; NULL if no launch is in the trace.
---   launch_unknown_pct         DOUBLE [%]      Part of idle_pct before an operation whose launch is not in the trace.
---   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, mean over the steps of all ranks; NULL if shapes or peaks are unknown.
---   mfu_peak_tflops            DOUBLE [TFLOP/s]  Peak rate that mfu_pct is relative to, the mean over the data types of the products; NULL: unknown.
---   mfu_covered_pct            DOUBLE [%]      Share of computation kernel time that mfu_pct covers.
---   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, or allocated total if higher; NULL without memory events.
---   peak_memory_pct            DOUBLE [%]      Highest share of a device's memory in use; NULL if no trace records the capacity.
+-- Columns: those of kpis_v1.
 WITH
     _parts AS MATERIALIZED (
         SELECT p.* FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p

@@ -7,19 +7,7 @@ CREATE OR REPLACE MACRO lib.cluster_steps(
     -- Whether to include the last profiler step. MindSpore steps are complete and always included.
     include_last_profiler_step
 ) AS TABLE
--- Columns:
---   run                     VARCHAR      Run name.
---   rank                    INTEGER      Rank of the process.
---   step                    BIGINT       Step number.
---   total_ns                BIGINT [ns]  Step duration.
---   iteration_interval_ns   BIGINT [ns]  Time from the end of the previous step to the forward pass.
---   forward_backward_ns     BIGINT [ns]  Duration of the forward and backward pass.
---   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step.
---   computation_ns          BIGINT [ns]  Compute time.
---   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
---   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without pipeline stages.
---   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL without pipeline stages.
---   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL without pipeline stages.
+-- Columns: those of cluster_step_trace_v1.
 WITH
     _measured AS (
         SELECT s.*

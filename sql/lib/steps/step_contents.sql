@@ -11,22 +11,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
     steps,
     include_last_profiler_step
 ) AS TABLE
--- Columns:
---   run                   VARCHAR         Run name.
---   rank                  INTEGER         Rank of the process.
---   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   part                  VARCHAR         Part of the step: compute, transfer, unmatched (communication), wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
---   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
---   operator              VARCHAR         Launching operator; for communication, the collective; for idle time, the operator that ends it; [no launch] or [outside of steps] for the part other; NULL: none.
---   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
---   kernel                VARCHAR         Short kernel name; NULL for idle, unrecorded and host time.
---   root                  VARCHAR         Outermost operator that encloses the launch; NULL: none.
---   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
---   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
---   phase                 VARCHAR         Training phase: forward, backward or optimizer; NULL for idle time.
---   self_ns               BIGINT [ns]     Step time in this row; the rows of a step sum to its duration on the host.
---   dur_ns                BIGINT [ns]     Total duration, overlapped or not; 0 for idle time.
---   op_count              BIGINT [count]  Number of operations that started.
+-- Columns: those of step_contents_v1.
 WITH
     _windows AS MATERIALIZED (
         SELECT w.* FROM lib._compared_windows(runs, ranks) AS w
