@@ -114,9 +114,10 @@ def _panel(of: Declared, rows: pd.DataFrame, column: Column, parts: Parts) -> al
     measure = f"{of.text('measure')}{unit}"
     tooltip = {"lane": heading(of.text("name")), f"amount:{form}": measure, "share:.1%": "Share"}
     palette = present(dict(parts.values()), rows["part"])
-    if len(palette) > 1:
+    by_color = len(palette) > 1 or ("part" in of.chart and not of.chart.get("separate"))
+    if by_color:
         tooltip |= {"part": of.text("legend", "Part")}
-    legend = alt.Legend(orient="bottom") if len(palette) > 1 else None
+    legend = alt.Legend(orient="bottom") if by_color else None
     return bars_by_name(
         shown.assign(amount=amounts),
         alt.X("amount:Q", title=measure),

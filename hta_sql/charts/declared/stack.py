@@ -27,7 +27,7 @@ def stack(of: Declared, *, percent: bool | None = None) -> alt.TopLevelMixin:
         rows = mean_steps(rows, parts, *keys)
     elif "part" not in chart:
         rows = rows.groupby(["run", *keys], as_index=False, dropna=False)[list(parts)].sum()
-    if by_rank:
+    if by_rank and len(rows):
         ranks = of.table.groupby("run")["rank"].nunique()
         means = rows[list(parts)].div(rows["run"].map(ranks), axis=0)
         rows = rows.assign(**means, total=means.sum(axis=1))

@@ -31,7 +31,7 @@
 --   mark = "ranks"
 --   title = "Stragglers"
 --   notes = [
---     "Own work (compute, exposed copies, idle time) beyond the median of the peers, as a share of the compared time. Waits and transfers are not own work.",
+--     "Own work (compute, exposed copies, idle time) beyond the median of the peers. Waits and transfers are not own work.",
 --   ]
 --   known = "is_straggler"
 --   empty = "No verdict is possible."

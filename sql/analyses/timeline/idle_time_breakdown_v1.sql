@@ -12,10 +12,11 @@
 -- Needs: GPU activity
 -- Chart:
 --   mark = "stack"
---   title = "Why each stream is idle"
+--   title = "Why device streams are idle"
 --   notes = [
---     "Sum over each stream, between its operations; over all streams of a rank if there are many. host_wait: the host had not launched the next",
---     "operation yet. kernel_wait: a short gap in the queue. other: a longer gap, for example a wait for another stream.",
+--     "Sum over each stream, between its operations; over all streams of a rank if there are many. host_wait: the host had",
+--     "not launched the next operation yet. kernel_wait: a short gap in the queue. other: a longer gap, for example a wait",
+--     "for another stream.",
 --   ]
 --   bar = ["rank", "device", "stream"]
 --   legend = "Cause"
