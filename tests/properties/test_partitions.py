@@ -10,8 +10,9 @@ import pytest
 
 from hta_sql.errors import RankError
 from hta_sql.library.objects import load_library
-from hta_sql.store.query import distributed, partitions
-from hta_sql.store.query.partitions import refuse_unknown, unsplit_reason
+from hta_sql.library.parameters import refuse_unknown
+from hta_sql.store.query import distributed, execution, partitions
+from hta_sql.store.query.partitions import unsplit_reason
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import SEED, options_of
 
@@ -46,7 +47,7 @@ def test_ranks_apart_are_the_whole(
     _, store = job
     whole = [store.run(name, **options_of(name), **scope).arrow() for scope in SCOPES]
     assert whole[0].num_rows
-    monkeypatch.setattr(partitions, "APART_EVENTS", 1)
+    monkeypatch.setattr(execution, "APART_EVENTS", 1)
     for scope, expected in zip(SCOPES, whole, strict=True):
         assert store.run(name, **options_of(name), **scope).arrow().equals(expected), scope
 

@@ -9,6 +9,7 @@ import shutil
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -137,7 +138,8 @@ class Connection(Closing):
             with opened.con.cursor() as cursor:
                 self._asking[cursor] = opened.con
                 try:
-                    with in_time(cursor, self._limits.seconds):
+                    seconds = self._limits.seconds
+                    with in_time(cursor, seconds) if seconds else nullcontext():
                         answer = question(cursor)
                 finally:
                     del self._asking[cursor]

@@ -8,6 +8,7 @@ manifest does not reference the file, so the next ingest that reads traces delet
 from __future__ import annotations
 
 import io
+import logging
 import socket
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future
@@ -30,13 +31,14 @@ from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, digest_of
 from hta_sql.store.query.connection import Connection
-from hta_sql.store.query.execution import questions_of, table_of
+from hta_sql.store.query.execution import Scope, concatenated, questions_of, table_of
 from hta_sql.store.query.limits import engine
-from hta_sql.store.query.partitions import Scope, concatenated
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+log = logging.getLogger(__name__)
 
 LARGE_BYTES = 16 << 20
 """Size of a task's rows [bytes] above which they are written to the store."""
@@ -202,9 +204,11 @@ def tasks_of(
         scopes: Runs and ranks of each task.
     """
     analysis, values = question
-    return [
+    found = [
         Task(folder.root, options, wanted, analysis.name, {**values, **scope}) for scope in scopes
     ]
+    log.info("%s: %d tasks.", analysis.base_name, len(found))
+    return found
 
 
 def _difference(host: str, task: Task, seen: Identity) -> str:

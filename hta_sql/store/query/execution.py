@@ -1,20 +1,25 @@
-"""Runs an analysis in the engine: all rows as Arrow, or the first rows as Python values."""
+"""Runs an analysis in the engine: all rows as Arrow, or the first rows as Python values.
+
+The ranks of a large store are queried one by one, if the analysis has independent ranks.
+Concatenating their rows gives the result. If its row order has another column before the rank, the
+rows are sorted again.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from hta_sql.library import sqltext
+from hta_sql.library.answers import first_terms
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.engine_types import lacks_arrow, lacks_python, table_of_relation
 from hta_sql.results.first_rows import FirstRows
 from hta_sql.results.result import Result
-from hta_sql.store.query.partitions import Size, concatenated, interleaves_ranks, one_by_one
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +27,17 @@ if TYPE_CHECKING:
 Question = tuple[str, dict[str, Any]]
 """A trusted SELECT statement and the values bound to its parameters."""
 
+Size = tuple[str, int, int]
+"""Run, rank and number of events."""
+
+Scope = dict[str, Any]
+"""Values of the parameters ``runs`` and ``ranks`` that restrict a query."""
+
 BATCH_ROWS = 100_000
+
+
+APART_EVENTS = 4_000_000
+"""Number of events above which ranks are queried separately; each query takes 0.5 s to plan."""
 
 _NUMBERS = (
     *("tinyint", "smallint", "integer", "bigint", "hugeint"),
@@ -46,6 +61,62 @@ def questions_of(
         asked = {**values, **part}
         found.append((sqltext.call(analysis.name, {key: f"${key}" for key in asked}), asked))
     return found
+
+
+def requested_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Size]:
+    """Return the ranks that a query selects, in row order.
+
+    Args:
+        sizes: The ranks of the store.
+        values: Parameters of the query.
+    """
+    runs, ranks = values.get("runs"), values.get("ranks")
+    return [
+        (run, rank, count)
+        for run, rank, count in sizes
+        if (runs is None or run in runs) and (ranks is None or rank in ranks)
+    ]
+
+
+def one_by_one(
+    analysis: SqlObject, sizes: Iterable[Size], values: Mapping[str, Any]
+) -> list[Scope]:
+    """Return the scopes that are queried locally, one after the other.
+
+    If an analysis declares ``Ranks: independent`` and the ranks have at least :data:`APART_EVENTS`
+    events, each rank is queried separately. Memory then does not grow with the number of ranks, and
+    each rank is sorted separately (3/4 of the time for 15 M events in 8 ranks).
+    """
+    if not has_independent_ranks(analysis):
+        return [{}]
+    wanted = requested_sizes(sizes, values)
+    if len(wanted) < 2 or sum(events for *_, events in wanted) < APART_EVENTS:
+        return [{}]
+    return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
+
+
+def concatenated(tables: Sequence[pa.Table], analysis: SqlObject | None) -> pa.Table:
+    """Return the rows of partitions as one table, in the row order of the analysis."""
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
+
+    if len(tables) == 1:
+        return tables[0]
+    whole = pa.concat_tables(tables)
+    if analysis is None or not interleaves_ranks(analysis):
+        return whole
+    terms = first_terms(analysis)
+    return whole.sort_by([(t.name, "descending" if t.falls else "ascending") for t in terms])
+
+
+def interleaves_ranks(analysis: SqlObject) -> bool:
+    """Return whether an analysis with independent ranks has other sort columns before the rank."""
+    second = [term.name for term in first_terms(analysis)][1:2]
+    return has_independent_ranks(analysis) and second != ["rank"]
+
+
+def has_independent_ranks(analysis: SqlObject) -> bool:
+    """Return whether each rank's rows depend on this rank only."""
+    return analysis.facts.get("Ranks") == "independent"
 
 
 def table_of(

@@ -20,8 +20,8 @@ from hta_sql.store.disk.file_checks import Expected, Fault, files_of, size_fault
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest
+from hta_sql.store.query.execution import Size
 from hta_sql.store.query.limits import KNOWN_FILES
-from hta_sql.store.query.partitions import Size
 
 log = logging.getLogger(__name__)
 

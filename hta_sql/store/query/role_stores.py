@@ -6,19 +6,17 @@ contrast, the parameter ``ranks`` only selects rows: ranks are still compared wi
 
 from __future__ import annotations
 
-import functools
 import shutil
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hta_sql.errors import RankError, StoreError
 from hta_sql.library.sql_files import reader_sql
 from hta_sql.machine import temporary_folder
-from hta_sql.results.result import Result
 from hta_sql.store.catalog.build import manifest_of
 from hta_sql.store.disk.folder import RemoteFolder, StoreFolder, store_folder
 from hta_sql.store.disk.manifest import MANIFEST, Manifest, file_paths, manifest_content
@@ -27,35 +25,13 @@ if TYPE_CHECKING:
     from hta_sql.results.result import Result
     from hta_sql.store.query.connection import Connection
 
-P = ParamSpec("P")
 Answer = TypeVar("Answer")
 Store = TypeVar("Store", bound="ByRole")
 
 _LOCK = threading.Lock()
 
-
 Rank = tuple[str, int]
 """Run and rank."""
-
-
-def by_roles(method: Callable[P, Answer]) -> Callable[P, Answer]:
-    """Add a parameter ``roles`` to a method that runs an analysis; see :meth:`ByRole.of_roles`."""
-
-    @functools.wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> Answer:
-        values: dict[str, Any] = dict(kwargs)
-        roles = values.pop("roles", None)
-        if roles is None:
-            return method(*args, **values)
-        whole: Any = args[0]
-        store = whole.of_roles(roles)
-        if values.get("ranks"):
-            values["ranks"] = _with_role(store, values["ranks"], roles)
-        # Workers of an executor can only open the whole store.
-        values.pop("executor", None)
-        return method(store, *args[1:], **values)  # type: ignore[arg-type]  # its first argument is the store
-
-    return call
 
 
 def _with_role(store: Any, ranks: Iterable[int], roles: Iterable[str]) -> list[int]:
@@ -99,6 +75,22 @@ class ByRole:
             if wanted not in known:
                 known[wanted] = self._opened_part(ranks)
             return known[wanted]
+
+    def _part(
+        self,
+        method: Callable[..., Answer],
+        *args: Any,
+        roles: Iterable[str] | None,
+        **parameters: Any,
+    ) -> Answer:
+        """Run an analysis on the part of this store with some roles; None for all of it."""
+        store = self.of_roles(roles)
+        if roles is not None:
+            # Workers of an executor can only open the whole store.
+            parameters.pop("executor", None)
+            if ranks := parameters.get("ranks"):
+                parameters["ranks"] = _with_role(store, ranks, roles)
+        return method(store, *args, **parameters)
 
     def _opened_part(self: Store, ranks: Collection[Rank]) -> Store:  # noqa: PYI019 - as above
         opens: Any = type(self)

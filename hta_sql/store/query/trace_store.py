@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from hta_sql.errors import AnalysisNotFoundError, nearest
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
-from hta_sql.library.parameters import check_parameters, narrowing, taken_by
+from hta_sql.library.parameters import check_parameters, narrowing, refuse_unknown, taken_by
 from hta_sql.library.user_analyses import Analyses, library_of, user_folders
 from hta_sql.results.result import Result
 from hta_sql.store.disk.folder import store_folder
@@ -23,8 +22,8 @@ from hta_sql.store.query.execution import Question, first_rows_of, questions_of,
 from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
-from hta_sql.store.query.partitions import is_partitioned, refuse_unknown, requested_sizes, tasks
-from hta_sql.store.query.role_stores import ByRole, by_roles
+from hta_sql.store.query.partitions import is_partitioned, tasks
+from hta_sql.store.query.role_stores import ByRole
 from hta_sql.store.query.sandbox import reading
 from hta_sql.store.query.workers import Isolating
 from hta_sql.text import counted
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from hta_sql.results.first_rows import FirstRows
     from hta_sql.store.disk.reports import IngestReport, PublishReport
     from hta_sql.store.query.distributed import TaskResult
-
-log = logging.getLogger(__name__)
 
 
 class TraceStore(ByName, ByRole, Isolating, Closing):
@@ -128,7 +125,6 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         """Path of the DuckDB catalog of this connection."""
         return str(self._connection.opened().catalog)
 
-    @by_roles
     def run(
         self,
         name: str,
@@ -158,6 +154,10 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             RankError: A requested run or rank is not in the store.
             StoreError: Workers of the executor cannot see the store.
         """
+        if "roles" in parameters:
+            return self._part(
+                TraceStore.run, name, version=version, executor=executor, **parameters
+            )
         analysis, values, is_kept = self._prepared(name, version, parameters)
         # Run it now, because a chart may be drawn after the store is closed.
         drawn_from = None
@@ -176,11 +176,12 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         )
         return Result.of_rows(rows, *about)
 
-    @by_roles
     def head(
         self, name: str, count: int, *, version: int | None = None, **parameters: Any
     ) -> FirstRows:
         """Run an analysis like :meth:`run`, but return only the first ``count`` rows."""
+        if "roles" in parameters:
+            return self._part(TraceStore.head, name, count, version=version, **parameters)
         analysis, values, is_kept = self._prepared(name, version, parameters)
 
         def question(con: duckdb.DuckDBPyConnection) -> FirstRows:
@@ -224,10 +225,9 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         """
         opened = self._connection.opened()
         wanted = unchanged_identity(self._folder, self.library, opened.con)
-        scopes = tasks(analysis, requested_sizes(opened.ranks, values)) or [{}]
+        scopes = tasks(analysis, opened.ranks, values) or [{}]
         options = {**self._engine, "verify": self._options["verify"]}
         asked = tasks_of(self._folder, options, wanted, (analysis, values), scopes)
-        log.info("%s: %d tasks.", analysis.base_name, len(asked))
         return gathered(asked, executor, self._waiting)
 
     def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
