@@ -53,7 +53,10 @@ MARKS: dict[str, tuple[set[str], set[str]]] = {
             *("legend", "color", "tooltip", "unnamed", "top"),
         },
     ),
-    "ranks": ({"value", "measure"}, {"bar", "part", "parts", "legend", "color", "tooltip"}),
+    "ranks": (
+        {"value", "measure"},
+        {"bar", "part", "parts", "above", "legend", "color", "tooltip"},
+    ),
     "matrix": ({"from", "to", "value", "measure"}, {"combine", "color"}),
     "line": ({"bar", "value", "measure"}, {"color"}),
     "box": ({"bar", "statistic", "measure"}, {"color"}),
@@ -133,7 +136,13 @@ def _expected(key: str) -> str:
         return "a table of columns and labels"
     if key == "rest":
         return "a label, or [label, color]"
-    return {"top": "a number", "shares": "a flag", "separate": "a flag"}.get(key, "a list of texts")
+    others = {
+        "top": "a whole number",
+        "above": "a number",
+        "shares": "a flag",
+        "separate": "a flag",
+    }
+    return others.get(key, "a list of texts")
 
 
 def _fits(key: str, value: Any) -> bool:
@@ -147,8 +156,8 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, dict) and all(not inner or _fits(inner, v) for v in value.values())
     if key == "rest":
         return isinstance(value, str) or (_fits("bar", value) and len(value) == 2)
-    if key in ("top", "shares", "separate"):
-        return type(value) is (int if key == "top" else bool)
+    if key in ("top", "above", "shares", "separate"):
+        return type(value) in {"top": (int,), "above": (int, float)}.get(key, (bool,))
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 

@@ -49,7 +49,7 @@ def links(rows: Rows) -> Expected:
 
 def expert_load(rows: Rows) -> Expected:
     """Expect a bar for each rank."""
-    return {"ratio_to_mean": column(rows, "ratio_to_mean")}, {"rect": len(rows)}
+    return {"amount": column(rows, "ratio_to_mean")}, {"rect": len(rows)}
 
 
 def blocking_communication(rows: Rows) -> Expected:

@@ -62,6 +62,14 @@ def test_a_chart_is_a_section_of_the_report(store: Path, tmp_path: Path) -> None
     assert spec["encoding"]["y"]["title"] == "Busy time [µs]"
 
 
+def test_rows_of_a_bar_are_averaged_and_high_bars_highlighted(store: Path, tmp_path: Path) -> None:
+    """The bar of a rank is the mean of its streams; ``above`` is in the unit of the column."""
+    chart = CHART.replace('bar = ["rank", "stream"]', "above = 15_000")
+    with hta_sql.open(store, analyses=with_chart(tmp_path, chart)) as opened:
+        (row,) = drawn_rows(opened.run("stream_load").chart())
+    assert (row["lane"], row["amount"], row["part"]) == ("0", 17.5, "above 15000")
+
+
 def test_parts_without_a_color_have_different_ones(store: Path, tmp_path: Path) -> None:
     """Labels that are no concepts get colors that are distinguishable."""
     lines = 'mark = "bars"; name = "stream"; value = "busy_ns"; part = "rank"; title = "a"; measure = "b"'
@@ -79,7 +87,11 @@ def test_parts_without_a_color_have_different_ones(store: Path, tmp_path: Path) 
         ('--   measure = "Busy time"\n', "", "Chart has no measure, which the mark ranks requires"),
         ('value = "busy_ns"', "value = 1", "Chart has value = 1; expected: a text"),
         ("tooltip.", 'part = "stream"\n--   color.', "Chart has color = {'kernel_count'"),
-        ("measure =", 'whole = "x"\n--   measure =', "the key whole; the mark ranks takes bar,"),
+        (
+            "measure =",
+            'whole = "x"\n--   measure =',
+            "the key whole; the mark ranks takes above, bar,",
+        ),
         ('value = "busy_ns"', 'value = "idle_ns"', "names 'idle_ns', which is not a column"),
         ("tooltip.kernel_count", "tooltip.kernels", "names 'kernels', which is not a column"),
         ('["rank", "stream"]', '"rank"', "Chart has bar = 'rank'; expected: a list of texts"),

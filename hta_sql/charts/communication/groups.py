@@ -1,4 +1,4 @@
-"""Figures of process groups: costs, traffic between ranks, links and experts."""
+"""Figure of the costs of process groups."""
 
 from __future__ import annotations
 
@@ -13,19 +13,12 @@ from hta_sql.charts.drawing.palette import (
     CLASS_COLORS,
     GREEN,
     NEUTRAL_COLOR,
-    NORMAL_COLOR,
-    OUTLIER_COLOR,
     PURPLE,
     UNMATCHED_COLOR,
     WAIT_COLOR,
 )
 from hta_sql.charts.drawing.style import (
-    MANY,
-    bars,
-    colors,
-    headed,
     lane_names,
-    lanes,
     nothing,
     present,
 )
@@ -102,39 +95,3 @@ def group_labels(table: pd.DataFrame) -> pd.Series[str]:
     known = zip(table["kind"], table["pg_desc"], table["pg_name"], strict=True)
     names = [next((n for n in row if isinstance(n, str) and n), "no name") for row in known]
     return pd.Series(names, index=table.index, dtype=object)
-
-
-@figure
-def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the load of each rank's experts relative to the mean of the group.
-
-    If there are many ranks, the most loaded ones are shown.
-    """
-    title = "Load balance of experts"
-    known = table[table["ratio_to_mean"].notna()]
-    if not len(known):
-        return nothing(title, f"Nothing to show: {_reasons(table)}.")
-    means = known.groupby(["run", "rank"], as_index=False).agg(
-        ratio_to_mean=("ratio_to_mean", "mean")
-    )
-    ordered: pd.DataFrame = means.sort_values("ratio_to_mean", kind="stable")
-    kept = means.loc[sorted(ordered.index[-MANY:])]
-    rows = kept.assign(
-        lane=lane_names(kept, "rank"),
-        load=kept["ratio_to_mean"].map(lambda x: "above the mean" if x > 1 else "up to the mean"),
-    )
-    x, width = lanes(rows)
-    notes = [
-        "Bytes for the experts of a rank, relative to the mean of its group. All ranks wait for the highest bar."
-    ]
-    if len(kept) < len(means):
-        notes.append(f"The {len(kept)} most loaded of {len(means):,} ranks.")
-    palette = {"above the mean": OUTLIER_COLOR, "up to the mean": NORMAL_COLOR}
-    tooltip = {"lane": "Rank", "ratio_to_mean:,.3f": "Load / mean"}
-    y = alt.Y("ratio_to_mean:Q", title="Load / mean")
-    chart = bars(rows, tooltip, colors(palette, None, "load"), x=x, y=y)
-    return chart.properties(title=headed(title, *notes), width=width)
-
-
-def _reasons(table: pd.DataFrame) -> str:
-    return "; ".join(table["reason"].dropna().unique()) or "no sizes are known"

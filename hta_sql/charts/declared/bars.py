@@ -10,7 +10,7 @@ import pandas as pd
 from hta_sql.charts.declared.rows import Declared, heading
 from hta_sql.charts.drawing.bars import Parts
 from hta_sql.charts.drawing.names import distinct
-from hta_sql.charts.drawing.palette import named_parts
+from hta_sql.charts.drawing.palette import named_color, named_parts
 from hta_sql.charts.drawing.style import (
     MANY,
     OWN_COLORS,
@@ -129,7 +129,7 @@ def _panel(of: Declared, rows: pd.DataFrame, column: Column, parts: Parts) -> al
 
 def of_ranks(of: Declared) -> alt.TopLevelMixin:
     """Draw a bar for each rank or stream; of many, the highest ones."""
-    value, rows = of.text("value"), of.table
+    value, rows = of.text("value"), _means(of)
     if not (rows[of.text("known", value)].notna().any() and rows[value].fillna(0).any()):
         return nothing(of.title, of.sentence)
     highest = rows.sort_values(value, ascending=False, kind="stable", na_position="last").index
@@ -143,6 +143,11 @@ def of_ranks(of: Declared) -> alt.TopLevelMixin:
         kept = kept.assign(part=of.labels(kept))
         tooltip |= {"part": of.text("legend", "Part")}
         color = colors(present(dict(of.parts.values()), kept["part"]), None)
+    elif "above" in of.chart:
+        above, upto = (f"{words} {of.chart['above']:g}" for words in ("above", "up to"))
+        is_above = rows.loc[kept.index, value] > of.chart["above"]
+        kept = kept.assign(part=is_above.map({True: above, False: upto}))
+        color = colors({above: named_color("outlier"), upto: named_color("normal")}, None)
     x, width = lanes(kept, title=title)
     y = alt.Y("amount:Q", title=measure, axis=_axis(of.columns[value], amounts))
     notes = of.notes
@@ -150,6 +155,16 @@ def of_ranks(of: Declared) -> alt.TopLevelMixin:
         notes.append(f"The {len(kept)} highest of {len(rows):,}.")
     drawn = bars(kept, tooltip | tips, color, x=x, y=y)
     return drawn.properties(title=headed(of.title, *notes), width=width)
+
+
+def _means(of: Declared) -> pd.DataFrame:
+    """Return a row for each bar, with the means of its numbers."""
+    keys = ["run", *of.bar]
+    used = [of.text(key) for key in ("value", "known", "part") if key in of.chart]
+    numbers = [*of.table.select_dtypes("number")]
+    names = dict.fromkeys([*used, *of.chart.get("tooltip", ())])
+    how = {name: "mean" if name in numbers else "first" for name in names if name not in keys}
+    return of.table.groupby(keys, as_index=False, dropna=False).agg(how)
 
 
 def _axis(column: Column, values: pd.Series[float]) -> alt.Axis:

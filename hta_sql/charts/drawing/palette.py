@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import cycle
 from typing import Any
@@ -130,7 +131,7 @@ def named_color(name: str) -> str:
     Raises:
         LibraryError: There is no such concept.
     """
-    if name.startswith("#"):
+    if re.fullmatch("#[0-9A-Fa-f]{6}", name):
         return name
     if name not in COLORS:
         known = ", ".join(COLORS)

@@ -13,6 +13,14 @@
 -- Since: 0.1
 -- Reference: TraceLens size_imbalance, msprof-analyze ep_load_balance
 -- Needs: all-to-all collectives with arguments
+-- Chart:
+--   mark = "ranks"
+--   title = "Load balance of experts"
+--   notes = ["Bytes for the experts of a rank, relative to the mean of its group. All ranks wait for the highest bar."]
+--   reason = "reason"
+--   value = "ratio_to_mean"
+--   measure = "Load / mean"
+--   above = 1
 CREATE OR REPLACE MACRO expert_load_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
