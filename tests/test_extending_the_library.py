@@ -87,7 +87,7 @@ def event(category: str, name: str, ts: float, dur: float, **args: object) -> di
 
 def test_a_column_more(copy: Copy) -> None:
     """A line in arguments.csv and a documented column suffice to extract and query an argument."""
-    copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,id,gpu_ops,,,,,,,,")
+    copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,id,gpu_ops,,,,,,,")
     table = "tables/gpu_ops.sql"
     copy.edit(
         table,

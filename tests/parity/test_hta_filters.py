@@ -74,7 +74,7 @@ def test_a43_call_graph(trace_of: Callable[[str], Trace]) -> None:
     trace = trace_of("hta_call_stack")
     (rank,) = CallGraph(trace).ranks
     threads = trace.run("call_stack_threads", rank).sort_values("thread_id")
-    assert threads["label"].tolist() == ["main", "bwd"]
+    assert threads["label"].tolist() == ["main", "backward"]  # HTA: bwd
     assert len(set(threads["tree_id"])) == 1
     trace.decode_symbol_ids()
     stack = trace.get_trace(rank).loc[[0, 1, 2, 3, 4, 6, 5]]
