@@ -60,7 +60,8 @@ class QueryWatch:
         if self._pipe is None:
             yield
             return
-        os.write(self._pipe, _SECONDS.pack(seconds) + query[:SHOWN].encode(errors="replace"))
+        shown = " ".join(query[:SHOWN].replace("\0", " ").split()).encode(errors="replace")
+        os.write(self._pipe, _SECONDS.pack(seconds) + shown)
         try:
             yield
         finally:
@@ -73,7 +74,9 @@ def _watch(pipe: int, watched: int) -> None:
     if not begin:
         return  # the process ended without a query
     (seconds,) = _SECONDS.unpack(begin[: _SECONDS.size])
-    query = begin[_SECONDS.size :].decode(errors="replace")
+    query = begin[_SECONDS.size :]
+    if query.endswith(_END):
+        return  # the query was quicker than this process
     if not select.select([pipe], [], [], seconds + GRACE_S)[0]:
         os.kill(watched, signal.SIGKILL)
         os.read(pipe, 1)  # until the process has ended
@@ -83,7 +86,7 @@ def _watch(pipe: int, watched: int) -> None:
         )
     elif not os.read(pipe, 1):
         show_error(
-            f"The process ended during this query: {' '.join(query.split())}. The store is "
+            f"The process ended during this query: {query.decode(errors='replace')}. The store is "
             "unharmed. Try a simpler query; if an ordinary query fails, report it."
         )
     remove_left_by_dead()

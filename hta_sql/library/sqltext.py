@@ -348,7 +348,7 @@ def copy_to_path(select: str, options: str) -> str:
 
 
 def subquery(select: str) -> str:
-    """Build a query for all rows of a SELECT as a subquery; the SELECT is trusted."""
+    """Build a query for all rows of a SELECT, which is trusted or was parsed as one statement."""
     return f"FROM (\n{select}\n)"
 
 

@@ -11,7 +11,6 @@ import faulthandler
 import json
 import os
 import pickle
-import struct
 import threading
 import time
 from contextlib import suppress
@@ -24,6 +23,7 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.machine import remove_temporary
 from hta_sql.store.query.limits import bounded_process, in_time
 from hta_sql.store.query.trace_store import TraceStore
+from hta_sql.store.query.worker_process import LENGTH
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,6 @@ Request = tuple[float | None, float | None, str, dict[str, Any]]
 ORPHAN_S = 5.0
 """Time [s] after a query's limit at which a worker ends itself, if its parent did not end it."""
 
-_LENGTH = struct.Struct(">Q")
 _PARENT_S = 0.5
 """Interval [s] at which a worker checks that its parent lives."""
 
@@ -83,10 +82,10 @@ def _end() -> None:
 
 def _next(requests: IO[bytes]) -> Any:
     """Return the next request; end this process if the parent has closed the pipe."""
-    head = requests.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
+    head = requests.read(LENGTH.size)
+    if len(head) < LENGTH.size:
         _end()
-    return pickle.loads(requests.read(*_LENGTH.unpack(head)))  # noqa: S301 - from the trusted parent
+    return pickle.loads(requests.read(*LENGTH.unpack(head)))  # noqa: S301 - from the trusted parent
 
 
 def _answer(store: HostedStore, answers: IO[bytes], request: Request) -> None:
@@ -127,7 +126,7 @@ def _failure(error: Exception) -> dict[str, Any]:
 def _write(answers: IO[bytes], answer: dict[str, Any], size: int = 0) -> None:
     """Write an answer, and the length of the table that follows."""
     content = json.dumps(answer).encode()
-    answers.write(_LENGTH.pack(len(content)) + content + _LENGTH.pack(size))
+    answers.write(LENGTH.pack(len(content)) + content + LENGTH.pack(size))
     answers.flush()
 
 

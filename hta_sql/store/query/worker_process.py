@@ -21,6 +21,9 @@ from hta_sql.errors import HtaSqlError, ParameterError, QueryError, StoreError
 from hta_sql.machine import remove_left_by_dead, resident_bytes
 from hta_sql.store.query.limits import too_long
 
+LENGTH = struct.Struct(">Q")
+"""Length of a frame [bytes], before the frame."""
+
 GRACE_S = 0.5
 """Time [s] that an interrupted query has to end before its worker is killed."""
 
@@ -33,7 +36,6 @@ LONGEST_JSON = 64 << 20
 _END_S = 1.0
 """Time that an idle worker has to end by itself [s]."""
 
-_LENGTH = struct.Struct(">Q")
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from hta_sql.store.query.worker import serve; serve()"
@@ -153,7 +155,7 @@ class WorkerProcess:
     def _send(self, frame: bytes) -> None:
         if self._process:
             pipe = cast("IO[bytes]", self._process.stdin)
-            pipe.write(_LENGTH.pack(len(frame)) + frame)
+            pipe.write(LENGTH.pack(len(frame)) + frame)
             pipe.flush()
 
     def _answer(self) -> Any:
@@ -241,7 +243,7 @@ def answer_of(pipe: IO[bytes], most_bytes: int) -> Any:
 
 
 def _length(pipe: IO[bytes], most: int) -> int:
-    (size,) = _LENGTH.unpack(_read(pipe, _LENGTH.size))
+    (size,) = LENGTH.unpack(_read(pipe, LENGTH.size))
     if size > most:
         raise AnswerTooLargeError(
             f"The result is larger than {most >> 20:,} MiB, the limit for a query. Aggregate in SQL, "
