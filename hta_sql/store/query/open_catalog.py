@@ -73,9 +73,13 @@ def checked_files(
 
 
 def is_of_file(error: duckdb.Error, root: str) -> bool:
-    """Return whether an engine error is about a Parquet file of a store, or from a decoder."""
+    """Return whether an engine error is about a Parquet file of a store, or from a decoder.
+
+    A query may name files itself; if it reads several tables as one, no file is damaged.
+    """
     text = str(error)
-    return type(error) is duckdb.Error or (root in text and ".parquet" in text)
+    is_named = root in text and ".parquet" in text and "union_by_name" not in text
+    return type(error) is duckdb.Error or is_named
 
 
 def is_of_database(error: duckdb.Error) -> bool:
