@@ -33,10 +33,28 @@ WITH
         WHERE s.sync_ts IS NOT NULL
         GROUP BY s.run, s.rank, s.end_event_id
     ),
+    -- The operation that ended last on the stream before each start. A window instead of an ASOF join, for which the
+    -- engine may choose nested loops over all pairs.
+    _ended AS (
+        SELECT
+            m.run, m.rank, m.event_id, m.is_start,
+            last_value(m.ended IGNORE NULLS) OVER (
+                PARTITION BY m.run, m.rank, m.span, m.device, m.stream ORDER BY m.node_id ROWS UNBOUNDED PRECEDING
+            ) AS ended
+        FROM (
+            SELECT s.run, s.rank, s.span, s.device, s.stream, s.event_id, true AS is_start, s.start_node_id AS node_id, NULL AS ended
+            FROM query_table(device_ops) AS s
+            UNION ALL
+            SELECT
+                e.run, e.rank, e.span, e.device, e.stream, e.event_id, false, e.end_node_id,
+                {'event_id': e.event_id, 'node_id': e.end_node_id, 'ts': e.end_ts}
+            FROM query_table(device_ops) AS e
+        ) AS m
+    ),
     -- Predecessors of each operation on its stream: the operation that ended last and, if the operation starts while
     -- the previous one still runs (programmatic launches, graph branches), the previous one.
     _successions AS MATERIALIZED (
-        SELECT o.*, p.event_id AS ended_id, p.end_node_id AS ended_node_id, p.end_ts AS ended_ts
+        SELECT o.*, p.ended.event_id AS ended_id, p.ended.node_id AS ended_node_id, p.ended.ts AS ended_ts
         FROM (
             SELECT
                 s.*,
@@ -45,8 +63,7 @@ WITH
                 ) AS before
             FROM query_table(device_ops) AS s
         ) AS o
-        ASOF LEFT JOIN query_table(device_ops) AS p
-            ON p.run = o.run AND p.rank = o.rank AND p.span = o.span AND p.device = o.device AND p.stream = o.stream AND o.start_node_id > p.end_node_id
+        JOIN _ended AS p ON p.run = o.run AND p.rank = o.rank AND p.event_id = o.event_id AND p.is_start
     ),
     -- An operation starts after the latest of its predecessors, its launch, and the awaited operations on other
     -- streams.

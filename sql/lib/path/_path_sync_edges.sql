@@ -95,11 +95,25 @@ WITH
         ANTI JOIN _recorded_calls AS c ON c.run = s.run AND c.rank = s.rank AND c.call_id = s.event_id
         WHERE infer_syncs AND s.is_blocking AND NOT s.takes_lock
     ),
+    -- The operation that ended last before each return, by a window, because nested loops may be chosen for ASOF joins.
+    _returns AS (
+        SELECT
+            m.run, m.rank, m.event_id, m.start_ts, m.node_id,
+            last_value(m.ended IGNORE NULLS) OVER (PARTITION BY m.run, m.rank, m.span ORDER BY m.node_id ROWS UNBOUNDED PRECEDING) AS ended
+        FROM (
+            SELECT c.run, c.rank, lib.span_of(c.event_id) AS span, c.event_id, c.start_ts, c.end_node_id AS node_id, NULL AS ended
+            FROM _silent_calls AS c
+            UNION ALL
+            SELECT
+                o.run, o.rank, o.span, NULL, NULL, o.end_node_id,
+                {'event_id': o.event_id, 'node_id': o.end_node_id, 'ts': o.end_ts, 'launch_ts': o.launch_ts}
+            FROM query_table(device_ops) AS o
+        ) AS m
+    ),
     _inferred AS (
-        SELECT c.run, c.rank, o.end_node_id AS begin_node_id, c.end_node_id AS end_node_id, o.event_id AS begin_event_id, c.event_id AS end_event_id
-        FROM _silent_calls AS c
-        ASOF JOIN query_table(device_ops) AS o ON o.run = c.run AND o.rank = c.rank AND o.span = lib.span_of(c.event_id) AND c.end_node_id > o.end_node_id
-        WHERE o.end_ts >= c.start_ts AND o.launch_ts < c.start_ts
+        SELECT r.run, r.rank, r.ended.node_id AS begin_node_id, r.node_id AS end_node_id, r.ended.event_id AS begin_event_id, r.event_id AS end_event_id
+        FROM _returns AS r
+        WHERE r.event_id IS NOT NULL AND r.ended.ts >= r.start_ts AND r.ended.launch_ts < r.start_ts
     ),
     -- An unrecorded wait of a stream applies to the operation that the same thread launched next (the first to start,
     -- if one call launches many). That operation waits for the last operation that had ended on the device when it
