@@ -186,10 +186,10 @@ def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
 
 def test_a_store_compares_its_runs(few: TraceStore) -> None:
     """Comparing two runs of one store gives the same rows as comparing any two sides."""
-    rows = few.compare("noise0", "loading")
+    rows = few.run("comparison", runs=["noise0", "loading"])
     assert rows.records() == compared(few, "noise0", "loading").rows.records()
     with pytest.raises(ValueError, match="noise7"):
-        few.compare("noise0", "noise7")
+        few.run("comparison", runs=["noise0", "noise7"])
 
 
 def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:

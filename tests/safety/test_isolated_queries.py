@@ -61,12 +61,12 @@ def workers_of(store: hta_sql.TraceStore) -> Workers:
 def processes_of(store: hta_sql.TraceStore) -> list[int]:
     """Return the ids of all worker processes of a store."""
     store.sql("SELECT 1")
-    return [worker.pid or 0 for worker in workers_of(store)._all if worker.is_alive()]
+    return [worker.pid or 0 for worker in workers_of(store)._all() if worker.is_alive()]
 
 
 def running(store: hta_sql.TraceStore) -> list[WorkerProcess]:
     """Return the workers that run a query."""
-    return [worker for worker in workers_of(store)._running() if worker.is_ready]
+    return [worker for worker in workers_of(store)._running if worker.is_ready]
 
 
 def when_running(store: hta_sql.TraceStore, act: Callable[[int], object]) -> None:
@@ -293,7 +293,7 @@ SCRIPT = """
 import sys, time, hta_sql
 store = hta_sql.TraceStore(sys.argv[1], safe=True)
 store.sql("SELECT 1")
-print(*[worker.pid for worker in store._workers._all if worker.is_alive()], flush=True)
+print(*[worker.pid for worker in store._workers._all() if worker.is_alive()], flush=True)
 if sys.argv[2] == "wait":
     time.sleep(60)
 """

@@ -69,7 +69,7 @@ class ByRole:
         if roles is None:
             return self
         wanted = frozenset([roles] if isinstance(roles, str) else roles)
-        ranks = ranks_of_roles(self.sql, wanted)
+        ranks = _ranks_with(wanted, self.sql(reader_sql("rank_roles")).rows())
         with _LOCK:
             known: dict[frozenset[str], Store] = self.__dict__.setdefault("_by_role", {})
             if wanted not in known:
@@ -106,8 +106,7 @@ class ByRole:
             part_store: Store = opens(_PartOfRemote(self._folder.root, part), **self._options)
             return part_store
         temporary = temporary_folder()
-        link = _hard_link if self._options["safe"] else _symbolic_link
-        _link(self._folder.local, Path(temporary.name), part, link)
+        _link(self._folder.local, Path(temporary.name), part, symbolic=not self._options["safe"])
         store: Store = opens(temporary.name, **self._options)
         weakref.finalize(store, temporary.cleanup)
         return store
@@ -115,10 +114,6 @@ class ByRole:
     def _close_roles(self) -> None:
         for store in self.__dict__.pop("_by_role", {}).values():
             store.close()
-
-
-def _symbolic_link(source: Path, link: Path) -> None:
-    link.symlink_to(source)
 
 
 def _hard_link(source: Path, link: Path) -> None:
@@ -133,14 +128,18 @@ def _hard_link(source: Path, link: Path) -> None:
         shutil.copyfile(source, link)
 
 
-def _link(
-    local: Path, target: Path, manifest: Manifest, link_file: Callable[[Path, Path], None]
-) -> None:
-    """Create a store that consists of a manifest and links to its files."""
+def _link(local: Path, target: Path, manifest: Manifest, *, symbolic: bool) -> None:
+    """Create a store that consists of a manifest and links to its files.
+
+    The new store is writable, so its derived tables are materialized once, away from the full store.
+    """
     for path in file_paths(manifest.entries):
         link = target / path
         link.parent.mkdir(parents=True, exist_ok=True)
-        link_file(local / path, link)
+        if symbolic:
+            link.symlink_to(local / path)
+        else:
+            _hard_link(local / path, link)
     store_folder(target).replace(MANIFEST, manifest_content(manifest))
 
 
@@ -159,17 +158,8 @@ class _PartOfRemote(RemoteFolder):
         return self._manifest if name == MANIFEST else super().read(name)
 
 
-def ranks_of_roles(sql: Callable[[str], Result], roles: Collection[str]) -> set[Rank]:
-    """Return the run and rank of each process with one of the requested roles.
-
-    Args:
-        sql: Runs a query on the store.
-        roles: Requested roles.
-
-    Raises:
-        RankError: No rank has one of the roles; the message lists the existing roles.
-    """
-    rows = sql(reader_sql("rank_roles")).rows()
+def _ranks_with(roles: Collection[str], rows: list[tuple[Any, ...]]) -> set[Rank]:
+    """Return run and rank of the rows (run, rank, role) with a requested role; raise if it is unknown."""
     known = sorted({role for _, _, role in rows if role})
     for role in sorted(roles):
         if role not in known:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import weakref
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.closing import Closing
-from hta_sql.errors import AnalysisNotFoundError, nearest
+from hta_sql.errors import AnalysisNotFoundError, StoreError, nearest
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
@@ -25,7 +26,7 @@ from hta_sql.store.query.open_catalog import warn_of_other_definitions
 from hta_sql.store.query.partitions import is_partitioned, tasks
 from hta_sql.store.query.role_stores import ByRole
 from hta_sql.store.query.sandbox import reading
-from hta_sql.store.query.workers import Isolating
+from hta_sql.store.query.workers import Workers
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from hta_sql.store.query.distributed import TaskResult
 
 
-class TraceStore(ByName, ByRole, Isolating, Closing):
+class TraceStore(ByName, ByRole, Closing):
     """A store of ingested traces, opened for reading.
 
     A store is thread-safe. Each call uses its own cursor, so temporary tables and settings end with
@@ -76,6 +77,8 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
 
     _connects: type[Connection] = Connection
 
+    _isolated = True  # queries of a safe store run in worker processes; False inside a worker
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -90,8 +93,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         options: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "safe": safe}
         options |= {"limits": limits or (Limits() if safe else UNLIMITED), "verify": verify}
         self._set_up(path, {**options, "analyses": user_folders(analyses)})
-        self._connection.opened()
-        self._isolate(self._folder.root, self._options)
+        self._open()
 
     def _set_up(self, path: str | os.PathLike[str], options: dict[str, Any]) -> None:
         self.path = Path(path)
@@ -99,13 +101,22 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         self.published: PublishReport | None = None
         self._told_of_definitions = False
         self._waiting: set[Future[TaskResult]] = set()
+        self._workers: Workers | None = None
         self._options = options
         self._folder = store_folder(path)
-        self._engine = {key: options[key] for key in ("threads", "memory_limit")}
-        config = engine(**self._engine)
+        config = engine(options["threads"], options["memory_limit"])
         self.library = library_of(options["analyses"])
         given = {key: options[key] for key in ("safe", "limits", "verify")}
         self._connection = self._connects(self._folder, config, self.library, **given)
+
+    def _open(self) -> None:
+        """Open the catalog, and start the first worker of a safe store."""
+        self._connection.opened()
+        root = self._folder.root
+        # Other processes cannot read the files of a file system in memory.
+        if self._options["safe"] and self._isolated and not root.startswith("memory://"):
+            self._workers = Workers(root, self._options)
+            weakref.finalize(self, self._workers.close)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return path and options for pickling; open connections are not transferred."""
@@ -117,8 +128,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         if state["closed"]:
             self.close()
         else:
-            self._connection.opened()
-            self._isolate(self._folder.root, self._options)
+            self._open()
 
     @property
     def catalog_path(self) -> str:
@@ -217,16 +227,11 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
     def _elsewhere(
         self, analysis: SqlObject, values: Mapping[str, Any], executor: Executor
     ) -> list[TaskResult]:
-        """Compute an analysis on an executor; return its partitions in row order.
-
-        Raises:
-            StoreError: The store was changed after it was opened, or workers cannot see it.
-            QueryError: A worker failed.
-        """
+        """Compute an analysis on an executor; return its partitions in row order."""
         opened = self._connection.opened()
         wanted = unchanged_identity(self._folder, self.library, opened.con)
         scopes = tasks(analysis, opened.ranks, values) or [{}]
-        options = {**self._engine, "verify": self._options["verify"]}
+        options = {key: self._options[key] for key in ("threads", "memory_limit", "verify")}
         asked = tasks_of(self._folder, options, wanted, (analysis, values), scopes)
         return gathered(asked, executor, self._waiting)
 
@@ -269,6 +274,16 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             return result
 
         return self._connection.run(question)
+
+    def call(self, function: str, *, seconds: float | None = None, **given: Any) -> Any:
+        """Call ``module:name`` as ``name(store, **given)`` in a worker process; see ``Workers.call``.
+
+        Raises:
+            StoreError: The store was not opened with ``safe=True``.
+        """
+        if self._workers is None:
+            raise StoreError("Only a store that was opened with safe=True has worker processes.")
+        return self._workers.call(function, given, seconds)
 
     def run_over(
         self,
@@ -329,21 +344,6 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
 
         return self._connection.run(question, runs)
 
-    def compare(self, control: str, test: str, **parameters: Any) -> Result:
-        """Compare one run with another: the analysis ``comparison``.
-
-        Args:
-            control: Baseline run.
-            test: Run to compare with it.
-            **parameters: Other parameters, such as ``ranks`` and ``test_ranks``.
-
-        Raises:
-            RankError: A run or rank is not in the store.
-            ParameterError: A parameter is unknown, or a value has the wrong type.
-            QueryError: The engine failed.
-        """
-        return self.run("comparison", runs=[control, test], **parameters)
-
     def describe(self, name: str, version: int | None = None) -> SqlObject:
         """Return the documentation of an analysis: parameters, columns and meaning."""
         return self.library.find(name, version)
@@ -364,7 +364,8 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
     def interrupt(self) -> None:
         """Interrupt the queries of other threads, their workers, and the tasks on executors."""
         self._connection.interrupt()
-        self._interrupt_workers()
+        if self._workers:
+            self._workers.interrupt()
         for future in list(self._waiting):
             future.cancel()
 
@@ -372,7 +373,8 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         """Close the store; later queries raise an error."""
         self._close_roles()
         self._connection.close()
-        self._close_workers()
+        if self._workers:
+            self._workers.close()
 
     def __repr__(self) -> str:
         if self._connection.closed:

@@ -32,48 +32,6 @@ START_S = 1.0
 TICK_S = 0.05
 """Interval [s] at which the memory of the workers is measured."""
 
-OF_THIS_PROCESS = "memory://"
-"""Prefix of locations that other processes cannot read."""
-
-
-class Isolating:
-    """Mixin that gives a store worker processes if it was opened with ``safe=True``."""
-
-    _isolated = True
-    """Whether queries of a safe store run in worker processes; False inside a worker."""
-
-    _workers: Workers | None = None
-
-    def _isolate(self, path: str, options: dict[str, Any]) -> None:
-        """Start the first worker of a safe store; all workers end with the store."""
-        if options["safe"] and self._isolated and not path.startswith(OF_THIS_PROCESS):
-            self._workers = Workers(path, options)
-            weakref.finalize(self, self._workers.close)
-
-    def call(self, function: str, *, seconds: float | None = None, **given: Any) -> Any:
-        """Call a function with this store in a worker process.
-
-        Args:
-            function: ``module:name`` of a function ``f(store, **given)`` that returns a JSON value.
-            seconds: Time after which the call is interrupted [s]; default: the limit of the store.
-            **given: Arguments of the function.
-
-        Raises:
-            StoreError: The store was not opened with ``safe=True``.
-            QueryError: The call timed out, or its worker process ended.
-        """
-        if self._workers is None:
-            raise StoreError("Only a store that was opened with safe=True has worker processes.")
-        return self._workers.call(function, given, seconds)
-
-    def _interrupt_workers(self) -> None:
-        if self._workers:
-            self._workers.interrupt()
-
-    def _close_workers(self) -> None:
-        if self._workers:
-            self._workers.close()
-
 
 class Workers(Closing):
     """Runs the queries of a safe store in worker processes.
@@ -90,15 +48,22 @@ class Workers(Closing):
         self._seconds: float | None = options["limits"].seconds
         self.closed = False
         self._reset()
+        self._free.append(self._new())
         self._free[-1].start()  # in advance, so that the first query need not wait for it
         _LIVING.add(self)
 
     def _reset(self) -> None:
         self._changed = threading.Condition()
-        self._all = [WorkerProcess(self._setup, self._engine) for _ in range(MOST_WORKERS)]
-        self._free = [*self._all]
+        self._free: list[WorkerProcess] = []
+        self._running: set[WorkerProcess] = set()
         self._interrupts = 0
         self._watcher: threading.Thread | None = None
+
+    def _new(self) -> WorkerProcess:
+        return WorkerProcess(self._setup, self._engine)
+
+    def _all(self) -> list[WorkerProcess]:
+        return [*self._free, *self._running]
 
     def sql(self, query: str, parameters: Any, most_rows: int | None) -> pa.Table:
         """Run a query and return its rows; see :meth:`call`."""
@@ -128,11 +93,14 @@ class Workers(Closing):
             self._release(worker)
 
     def _claimed(self, seconds: float | None) -> WorkerProcess:
-        """Take a free worker, the last one that was used; wait if all are busy."""
+        """Take the free worker that was used last, or a new one; wait if too many queries run."""
         with self._changed:
             before = self._interrupts
             is_over = self._changed.wait_for(
-                lambda: self._free or self.closed or self._interrupts > before, seconds
+                lambda: (
+                    len(self._running) < MOST_WORKERS or self.closed or self._interrupts > before
+                ),
+                seconds,
             )
             if self.closed:
                 raise StoreError("The store is closed; open it again.")
@@ -145,30 +113,31 @@ class Workers(Closing):
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._bound_memory, daemon=True)
                 self._watcher.start()
-            return self._free.pop()
+            worker = self._free.pop() if self._free else self._new()
+            self._running.add(worker)
+            return worker
 
     def _release(self, worker: WorkerProcess) -> None:
         """Make a worker free again, but end one that holds much memory, or that is not needed."""
         if worker.grown_bytes() > LEAST_ENGINE:
             worker.close()
         with self._changed:
-            if sum(free.is_alive() for free in self._free) >= IDLE_WORKERS or self.closed:
+            self._running.remove(worker)
+            if len(self._free) >= IDLE_WORKERS or self.closed:
                 worker.close()
-            elif not worker.is_alive():
-                with suppress(StoreError):  # the next query tries again
-                    worker.start()
-            self._free.append(worker)
-            self._free.sort(key=lambda free: (free.is_alive(), free.is_ready))  # the last is taken
+            else:
+                if not worker.is_alive():
+                    with suppress(StoreError):  # the next query tries again
+                        worker.start()
+                self._free.append(worker)
+                self._free.sort(key=lambda free: (free.is_alive(), free.is_ready))
             self._changed.notify()
-
-    def _running(self) -> list[WorkerProcess]:
-        return [worker for worker in self._all if worker not in self._free]
 
     def _bound_memory(self) -> None:
         """While queries run, kill the largest worker if all exceed the memory limit of the store."""
         while True:
             with self._changed:
-                running = self._running()
+                running = list(self._running)
                 if not running:
                     self._watcher = None
                     return
@@ -190,7 +159,7 @@ class Workers(Closing):
     def _end_running(self, reason: HtaSqlError) -> None:
         with self._changed:
             self._interrupts += 1
-            for worker in self._running():
+            for worker in self._running:
                 worker.end(reason)
             self._changed.notify_all()
 
@@ -198,12 +167,12 @@ class Workers(Closing):
         """End all workers; running queries fail."""
         self.closed = True
         self._end_running(StoreError("The store was closed while the query was running."))
-        for worker in self._all:
+        for worker in self._all():
             worker.close()
 
     def leave_to_parent(self) -> None:
         """Drop the parent's workers in the child of a fork; queries start new ones."""
-        for worker in self._all:
+        for worker in self._all():
             worker.forget()
         self._reset()
 
