@@ -1,4 +1,7 @@
-"""Determine the CPUs and memory this process may use; cgroup limits override host values."""
+"""Determine the CPUs and memory this process may use; default limits of a query.
+
+Limits of the cgroup override values of the host.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,15 @@ log = logging.getLogger(__name__)
 CGROUP = Path("/sys/fs/cgroup")
 MEMORY_SHARE = 0.6
 """Share of memory for DuckDB's buffers; the rest is for Python, Arrow and the page cache."""
+
+QUERY_SECONDS = 600.0
+"""Default time limit of a query of unknown origin [s]."""
+
+QUERY_ROWS = 10_000_000
+"""Default maximum number of rows of its result."""
+
+QUERY_SPILL = "10GiB"
+"""Default maximum size of the data that it spills to the temporary folder."""
 
 OUTSIDE_ENGINE = 232 << 20
 """Memory of a reader process outside DuckDB: Python, Arrow, texts and parsed columns [bytes]."""

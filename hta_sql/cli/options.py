@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -13,9 +13,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from hta_sql.cli.completion_candidates import complete_runs, store_at
+from hta_sql.machine import QUERY_ROWS, QUERY_SECONDS, QUERY_SPILL
 from hta_sql.text import TABLE_ROWS
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""A decorator that adds options to a command."""
+
 Value = TypeVar("Value")
 
 FORMATS = ("table", "csv", "json", "parquet", "arrow", "markdown")
@@ -102,7 +105,7 @@ def _shard(text: str) -> tuple[int, int]:
     return int(match.group(1)), int(match.group(2))
 
 
-def text_run(text: str) -> tuple[str, str | None]:
+def _text_run(text: str) -> tuple[str, str | None]:
     """Split ``STORE:RUN`` at the last colon; an existing path or a URL is a store without a run.
 
     Raises:
@@ -116,13 +119,9 @@ def text_run(text: str) -> tuple[str, str | None]:
     return store, run
 
 
-def store_run(text: str) -> tuple[Path, str | None]:
-    """Split ``STORE:RUN`` as :func:`text_run` does, and locate the store.
-
-    Raises:
-        ValueError: There is nothing before or after the colon.
-    """
-    store, run = text_run(text)
+def _store_run(text: str) -> tuple[Path, str | None]:
+    """Split ``STORE:RUN`` as :func:`_text_run` does, and locate the store."""
+    store, run = _text_run(text)
     return store_at(store), run
 
 
@@ -131,8 +130,8 @@ SHARD = FromText("I/N", _shard)
 MEMORY_SIZE = FromText("SIZE", _memory_size)
 STORE = FromText("store", store_at, "dir")
 """A store, or a folder of traces with a store inside; validated when it is opened."""
-STORE_RUN = FromText("STORE:RUN", store_run, "dir")
-TEXT_RUN = FromText("STORE:RUN", text_run, "dir")
+STORE_RUN = FromText("STORE:RUN", _store_run, "dir")
+TEXT_RUN = FromText("STORE:RUN", _text_run, "dir")
 """Like :data:`STORE_RUN`, but the text before the colon may also be a path of traces."""
 
 
@@ -147,7 +146,7 @@ def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> d
     return tags
 
 
-def tag_option(words: str) -> Callable[[Command], Command]:
+def tag_option(words: str) -> Option:
     """Create ``--tag KEY=VALUE``, which may be repeated."""
     return click.option(
         "--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=tags_of, help=words
@@ -161,53 +160,58 @@ materialize_option = click.option(
 )
 
 
-def run_option(command: Command) -> Command:
-    """Add ``--runs`` for one run: a name, or None for the first run."""
-    facts: dict[str, Any] = {
-        "metavar": "RUN",
-        "show_default": "the first",
-        "help": "The run to use; only one.",
-    }
-    return click.option("--runs", "run", shell_complete=complete_runs, **facts)(command)
+def all_of(*options: Option) -> Option:
+    """Combine options into one decorator; the help lists them in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def _run_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    return [run.strip() for run in value.split(",")] if value else None
+def _names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return [name for part in (value or "").split(",") if (name := part.strip())] or None
 
+
+run_option = click.option(
+    "--runs",
+    "run",
+    metavar="RUN",
+    shell_complete=complete_runs,
+    show_default="the first",
+    help="The run to use; only one.",
+)
+"""``--runs`` for one run: a name, or None for the first run."""
 
 runs_option = click.option(
     "--runs",
     metavar="RUN,RUN",
-    callback=_run_names,
+    callback=_names,
     shell_complete=complete_runs,
     show_default="all",
     help="Runs to include.",
 )
-"""Adds ``--runs``: a list, or None for all runs."""
+"""``--runs``: a list, or None for all runs."""
 
-_RANKS = click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
-_STEPS = click.option(
+scope_options = all_of(
+    runs_option,
+    click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3."),
+)
+"""``--runs`` and ``--ranks``: lists, or None for all."""
+
+steps_option = click.option(
     "--steps", type=INTEGERS, show_default="all", help="Profiler steps to include, for example 5-8."
 )
-
 
 roles_option = click.option(
     "--roles",
     metavar="ROLE,ROLE",
-    callback=_run_names,
+    callback=_names,
     show_default="all",
     help="Only ranks with these roles (trainer, rollout, ...), as if no other rank was ingested.",
 )
-
-
-def scope_options(command: Command) -> Command:
-    """Add ``--runs`` and ``--ranks``: lists, or None for all."""
-    return runs_option(_RANKS(command))
-
-
-def steps_option(command: Command) -> Command:
-    """Add ``--steps``: a list, or None for all."""
-    return _STEPS(command)
 
 
 def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
@@ -236,14 +240,10 @@ class Output:
     format_name: str | None = None
     path: Path | None = None
     limit: int | None = None
-    columns: tuple[str, ...] | None = None
+    columns: Sequence[str] | None = None
 
 
-def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in value.split(",") if name.strip()) if value else None
-
-
-_OUTPUT = (
+_output_options = all_of(
     click.option(
         "--format",
         "format_name",
@@ -285,42 +285,15 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         format_name: str | None,
         output: Path | None,
         limit: int | None,
-        columns: tuple[str, ...] | None,
+        columns: list[str] | None,
         **rest: Any,
     ) -> Any:
         return command(out=Output(format_name, output, limit, columns), **rest)
 
-    for option in reversed(_OUTPUT):
-        with_output = option(with_output)
-    return with_output
+    return _output_options(with_output)
 
 
-def limit_options(command: Command) -> Command:
-    """Add ``--timeout``, ``--max-rows``, ``--memory-limit`` and ``--spill-limit``."""
-    for option in reversed(
-        (
-            click.option(
-                "--timeout",
-                type=click.FloatRange(min=0, min_open=True),
-                default=600.0,
-                metavar="SECONDS",
-                help="Interrupt the query after this time.",
-            ),
-            click.option(
-                "--max-rows",
-                type=click.IntRange(min=1),
-                default=10_000_000,
-                metavar="N",
-                help="Fail if the result has more rows.",
-            ),
-            *_MEMORY_OPTIONS,
-        )
-    ):
-        command = option(command)
-    return command
-
-
-_MEMORY_OPTIONS = (
+memory_options = all_of(
     click.option(
         "--memory-limit",
         type=MEMORY_SIZE,
@@ -330,13 +303,50 @@ _MEMORY_OPTIONS = (
     click.option(
         "--spill-limit",
         type=MEMORY_SIZE,
-        default="10GiB",
+        default=QUERY_SPILL,
         help="Maximum size of the data that spills to the temporary folder.",
     ),
 )
 
+limit_options = all_of(
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=QUERY_SECONDS,
+        metavar="SECONDS",
+        help="Interrupt the query after this time.",
+    ),
+    click.option(
+        "--max-rows",
+        type=click.IntRange(min=1),
+        default=QUERY_ROWS,
+        metavar="N",
+        help="Fail if the result has more rows.",
+    ),
+    memory_options,
+)
 
-def audience_option(as_json: str) -> Callable[[Command], Command]:
+memory_limit_option = click.option(
+    "--memory-limit",
+    type=MEMORY_SIZE,
+    show_default="60 % of the memory",
+    help="Memory of the engine; data that does not fit spills to the temporary folder.",
+)
+"""``--memory-limit`` of a command that only runs queries."""
+
+analyses_option = click.option(
+    "--analyses",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    callback=lambda _ctx, _param, folders: folders or None,
+    metavar="DIR",
+    show_default="$HTA_SQL_ANALYSES",
+    help="Folder with your own analyses, in addition to the shipped ones. May be repeated.",
+)
+"""``--analyses``: folders, or None if none is given."""
+
+
+def audience_option(as_json: str) -> Option:
     """Create ``--format text|json`` for commands that print messages.
 
     Args:
@@ -351,36 +361,6 @@ def audience_option(as_json: str) -> Callable[[Command], Command]:
     )
 
 
-def memory_options(command: Command) -> Command:
-    """Add ``--memory-limit`` and ``--spill-limit``."""
-    for option in reversed(_MEMORY_OPTIONS):
-        command = option(command)
-    return command
-
-
-def memory_limit_option(command: Command) -> Command:
-    """Add ``--memory-limit`` to a command that only runs queries."""
-    return click.option(
-        "--memory-limit",
-        type=MEMORY_SIZE,
-        show_default="60 % of the memory",
-        help="Memory of the engine; data that does not fit spills to the temporary folder.",
-    )(command)
-
-
-def analyses_option(command: Command) -> Command:
-    """Add ``--analyses``: folders, or None if none is given."""
-    return click.option(
-        "--analyses",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        multiple=True,
-        callback=lambda _ctx, _param, folders: folders or None,
-        metavar="DIR",
-        show_default="$HTA_SQL_ANALYSES",
-        help="Folder with your own analyses, in addition to the shipped ones. May be repeated.",
-    )(command)
-
-
 def _drawable(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
     """Raise before any computation if a file's suffix is not a chart format."""
     if value and value.suffix.lower() not in CHART_SUFFIXES:
@@ -390,11 +370,9 @@ def _drawable(ctx: click.Context, _: click.Parameter, value: Path | None) -> Pat
     return value
 
 
-def chart_option(command: Command) -> Command:
-    """Add ``--chart``."""
-    return click.option(
-        "--chart",
-        type=click.Path(dir_okay=False, path_type=Path),
-        callback=_drawable,
-        help="Draw the result into this .html, .png, .svg or .json (Vega-Lite) file instead.",
-    )(command)
+chart_option = click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=_drawable,
+    help="Draw the result into this .html, .png, .svg or .json (Vega-Lite) file instead.",
+)

@@ -15,7 +15,15 @@ from typing import Protocol
 import duckdb
 
 from hta_sql.errors import QueryError
-from hta_sql.machine import cpu_count, duckdb_memory_limit, size_of, temporary_prefix
+from hta_sql.machine import (
+    QUERY_ROWS,
+    QUERY_SECONDS,
+    QUERY_SPILL,
+    cpu_count,
+    duckdb_memory_limit,
+    size_of,
+    temporary_prefix,
+)
 from hta_sql.store.catalog.template import Config
 
 AGAIN_S = 0.1
@@ -23,9 +31,6 @@ AGAIN_S = 0.1
 
 LEAST_BESIDE = 2 << 30
 """Minimum memory of a bounded process in addition to the limit of its engine [bytes]."""
-
-KNOWN_FILES = "SET parquet_metadata_cache = true"
-"""Setting with which the engine caches the Parquet metadata of unchanged files."""
 
 
 def engine(threads: int | None, memory_limit: str | None) -> Config:
@@ -45,9 +50,6 @@ def engine(threads: int | None, memory_limit: str | None) -> Config:
 class Limits:
     """Limits of a query from an untrusted source.
 
-    The defaults of ``hta-sql sql`` in cli/options.py must be the same; that module does not import
-    the engine.
-
     Attributes:
         seconds: Time after which a query, or the computation of derived tables before the query, is
             interrupted [s]; None for no limit.
@@ -56,9 +58,9 @@ class Limits:
             half of the free disk space there.
     """
 
-    seconds: float | None = 600.0
-    rows: int | None = 10_000_000
-    spill: str | None = "10GiB"
+    seconds: float | None = QUERY_SECONDS
+    rows: int | None = QUERY_ROWS
+    spill: str | None = QUERY_SPILL
 
     def put_on(self, con: duckdb.DuckDBPyConnection) -> None:
         """Set the spill limit of an engine, unless its settings are locked."""

@@ -21,7 +21,6 @@ from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest
 from hta_sql.store.query.execution import Size
-from hta_sql.store.query.limits import KNOWN_FILES
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +114,7 @@ def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
         con.execute(QUICKER_PLANS)
     # A safe store locks the settings of the engine for all of its connections.
     with suppress(duckdb.InvalidInputException):
-        con.execute(KNOWN_FILES)
+        con.execute("SET parquet_metadata_cache = true")  # of unchanged files
     if filesystem := folder.filesystem():
         # All connections of a process to the same catalog share an engine.
         with suppress(duckdb.InvalidInputException):
