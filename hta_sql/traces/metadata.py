@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from hta_sql.traces.numbers import bounded_integer
 from hta_sql.traces.repair import strictly
 
 SPACE_AND_COMMA = b" \t\r\n,"
@@ -17,7 +18,7 @@ MAX_TRAILER_BRACKETS = 64
 """Number of closing brackets to try as the end of a malformed list; trailers have few lists."""
 
 _KEY = re.compile(r'[\s,]*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
-_decoder = json.JSONDecoder(strict=False)
+_decoder = json.JSONDecoder(strict=False, parse_int=bounded_integer)
 
 
 class Keys(NamedTuple):

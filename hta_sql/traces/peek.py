@@ -12,6 +12,7 @@ from hta_sql.traces.flight_recorder import MAX_WORLD_SIZE, is_dump, rank_of_name
 from hta_sql.traces.foreign_formats import ACTIVITY, CHROME, guess_json, kineto_sign
 from hta_sql.traces.memory_snapshot import is_snapshot
 from hta_sql.traces.merged import SCHEME, RankOfFile, merged_form, merged_ranks
+from hta_sql.traces.numbers import bounded_integer
 from hta_sql.traces.source import check_text, open_any
 
 PEEK_BYTES = 256 << 10
@@ -31,6 +32,7 @@ _HOST_EVENT = re.compile(
 )
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
 
+_decoder = json.JSONDecoder(parse_int=bounded_integer)
 
 _ARTIFACTS = (is_snapshot, is_dump, is_execution_trace)
 
@@ -104,7 +106,7 @@ def peek(path: str) -> Stated:
     if has_activity and not is_kineto:
         raise _not_kineto(path, head, "has no events of PyTorch's profiler")
     first = _FIRST_TS.search(head, head.find(b'"traceEvents"') if b'"traceEvents"' in head else 0)
-    base_ns = int(base.group(1)) if base else 0
+    base_ns = (bounded_integer(base.group(1).decode()) if base else None) or 0
     said = _distributed_info(tail, info.end()) if info else {}
     trace_id = _TRACE_ID.search(head) or _TRACE_ID.search(tail)
     return Stated(
@@ -138,8 +140,11 @@ def _merged(path: str, head: bytes) -> tuple[RankOfFile, ...]:
 
 
 def _time(found: re.Match[bytes] | None, base_ns: int) -> int | None:
-    """Convert a matched time in microseconds since the base to nanoseconds."""
-    return base_ns + int(float(found.group(1)) * 1000) if found else None
+    """Convert a matched time in microseconds since the base to nanoseconds; None if it is odd."""
+    try:
+        return base_ns + int(float(found.group(1)) * 1000) if found else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _process(head: bytes, tail: bytes) -> str | None:
@@ -194,8 +199,8 @@ def _not_kineto(path: str, head: bytes, why: str) -> TraceFormatError:
 
 def _distributed_info(text: bytes, position: int) -> dict[str, Any]:
     try:
-        info, _ = json.JSONDecoder().raw_decode(text[position:].decode("utf-8", errors="replace"))
-    except ValueError:
+        info, _ = _decoder.raw_decode(text[position:].decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
         return {}
     return info if isinstance(info, dict) else {}
 
@@ -215,7 +220,8 @@ def _world_size(value: object) -> int | None:
 
 
 def _whole(value: object) -> int | None:
+    """Return an integer; None for other values, such as the infinity that 1e999 is."""
     try:
         return int(value)  # type: ignore[call-overload, no-any-return]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

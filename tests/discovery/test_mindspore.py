@@ -115,6 +115,7 @@ def test_other_files_of_the_profiler_are_named(
         ("hccl_raw_0.csv", "", "no column step_num"),
         ("flops_summary_0.json", "{", "not JSON"),
         ("flops_summary_0.json", "[]", "must contain a JSON object"),
+        pytest.param("flops_summary_0.json", "[" * 100_000, "not JSON", id="nested too deeply"),
         ("hccl_raw_0.csv", b"step_num,\xff", "not UTF-8"),
     ],
 )

@@ -118,7 +118,7 @@ def _text(path: str) -> str:
 def _object(part: ClusterFile, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TraceFormatError(f"{part.path!r} is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise TraceFormatError(
@@ -158,7 +158,7 @@ def _check(part: ClusterFile, row: dict[str, str], line: int) -> None:
         if name in _JSON_COLUMNS:
             try:
                 json.loads(cell)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise TraceFormatError(
                     f"{part.path!r}: column {name}: not JSON: {error}."
                 ) from error
