@@ -5,8 +5,8 @@
 -- call and stays idle until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that
 -- `idle_causes` attributes to the synchronization, its effects, or the device queue. It excludes data loading, which
 -- would also occur without the call. It is limited to the duration of the call, because without the call the host
--- would be ahead by at most this duration. A call that waits while the device works costs nothing by itself if enough
--- work was launched before it.
+-- would be ahead by at most this duration. Idle time in overlapping steps counts once, unlike in `idle_causes`. A call
+-- that waits while the device works costs nothing by itself if enough work was launched before it.
 --
 -- Title: Where the host waits for the GPU
 -- Shown: rank, idle_after_ns, host_ns, operator, frame, call, message, call_count
@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   call_count      BIGINT [count]  Number of calls.
 --   host_ns         BIGINT [ns]     Total duration of the calls.
 --   busy_ns         BIGINT [ns]     Part of host_ns in which the device works.
---   copy_ns         BIGINT [ns]     Part of host_ns in copies that the calls wait for; NULL unless kind is copy.
+--   copy_ns         BIGINT [ns]     Part of host_ns in copies that the calls wait for, concurrent copies of a call once; NULL unless kind is copy.
 --   idle_during_ns  BIGINT [ns]     Part of host_ns in which the device has no work.
 --   idle_after_ns   BIGINT [ns]     Device idle time caused by the calls, from when the queue drains until new work starts, excluding data loading; for each call, at most its duration.
 --   longest_ns      BIGINT [ns]     Longest idle_after_ns of one call.
@@ -49,10 +49,9 @@ WITH
     calls AS MATERIALIZED (
         SELECT
             b.run, b.rank, b.event_id, b.name, r.ts, r.ts + r.dur AS end_ts, r.op_id, r.module_id, r.frame_id,
-            coalesce(c.dur, 0) AS copied, b.copy_id IS NOT NULL AS is_copy
+            coalesce(b.copy_ns, 0) AS copied, b.copy_ns IS NOT NULL AS is_copy
         FROM lib.blocking_calls(runs, ranks) AS b
         JOIN runtime_calls AS r ON r.run = b.run AND r.rank = b.rank AND r.event_id = b.event_id
-        LEFT JOIN gpu_ops AS c ON c.run = b.run AND c.rank = b.rank AND c.event_id = b.copy_id
         WHERE lib.is_requested(steps, r.step) AND (include_last_profiler_step OR NOT r.in_last_step)
     ),
     busy_ops AS (
@@ -87,7 +86,7 @@ WITH
         GROUP BY r.part
     ),
     drained AS (
-        SELECT p.run, p.rank, p.drain_id, sum(r.dur::HUGEINT * len(p.in_steps))::BIGINT AS idle, max(len(p.in_steps)) AS step_count
+        SELECT p.run, p.rank, p.drain_id, sum(r.dur)::BIGINT AS idle
         FROM drained_parts AS p
         JOIN reasons AS r ON r.part = p.part
         GROUP BY p.run, p.rank, p.drain_id
@@ -95,7 +94,7 @@ WITH
     placed AS (
         SELECT
             t.run, t.rank, t.event_id, t.name AS call, t.ts, t.end_ts - t.ts AS dur, t.busy, t.copied,
-            coalesce(least(d.idle, (t.end_ts - t.ts)::HUGEINT * d.step_count)::BIGINT, 0) AS idle,
+            least(coalesce(d.idle, 0), t.end_ts - t.ts) AS idle,
             CASE
                 WHEN t.is_copy THEN 'copy'
                 WHEN contains(t.name, 'Stream') THEN 'stream'
