@@ -10,6 +10,10 @@
 -- time per output token.
 --
 -- Iterations are the samples for the noise; all ranks of an iteration are one sample because they wait for each other.
+-- noise_ns is half the confidence interval of the difference: t * sqrt(variance * sum(w * w * (1 / n1 + 1 / n2))) over
+-- the loads that both runs have. n1 and n2 are the numbers of iterations of a load in control and test, and w its weight
+-- (1 in its own row). variance is pooled: the squared deviations from the mean of the load in the run, per degree of
+-- freedom. t is Student's quantile (lib.student_t). Each load has n1 + n2 - 2 degrees of freedom.
 -- A difference counts as a change if it is statistically significant and above 0.5 % of the iteration time, or 0.1 %
 -- for parts and kernels. The confidence level is 99 %, and 99.9 % for parts and kernels because there are many. With
 -- only one iteration in each run, noise is unknown: parts and kernels that differ by more than 1 % of the iteration
@@ -80,7 +84,7 @@ WITH
         SELECT
             m.phase, m.request_power, m.token_power, m.context_power, m.is_control, m.iteration, count(*) AS rank_count,
             sum(m.gap_ns) // count(*) AS gap_ns, sum(m.idle_ns) // count(*) AS idle_ns, sum(m.busy_ns) // count(*) AS busy_ns,
-            sum(m.request_count) / count(*) AS requests, sum(m.new_tokens) / count(*) AS tokens, sum(m.context_tokens) / count(*) AS contexts,
+            sum(m.request_count) / count(*) AS requests, sum(m.new_tokens) / count(*) AS tokens, avg(m.context_tokens / nullif(m.request_count, 0)) AS request_contexts,
             CASE WHEN count(m.min_output_tokens) = count(*) THEN sum(m.min_output_tokens) / count(*) END AS outputs
         FROM measured AS m
         GROUP BY ALL
@@ -91,7 +95,8 @@ WITH
             count(*) FILTER (s.is_control) AS control_n, count(*) FILTER (NOT s.is_control) AS test_n,
             avg(s.requests) FILTER (s.is_control) AS control_requests, avg(s.requests) FILTER (NOT s.is_control) AS test_requests,
             avg(s.tokens) FILTER (s.is_control) AS control_tokens, avg(s.tokens) FILTER (NOT s.is_control) AS test_tokens,
-            avg(s.contexts) FILTER (s.is_control) AS control_contexts, avg(s.contexts) FILTER (NOT s.is_control) AS test_contexts,
+            avg(s.request_contexts) FILTER (s.is_control) AS control_request_contexts,
+            avg(s.request_contexts) FILTER (NOT s.is_control) AS test_request_contexts,
             CASE WHEN count(s.outputs) = count(*) THEN avg(s.outputs) FILTER (s.is_control) END AS control_outputs,
             CASE WHEN count(s.outputs) = count(*) THEN avg(s.outputs) FILTER (NOT s.is_control) END AS test_outputs
         FROM samples AS s
@@ -103,7 +108,7 @@ WITH
             l.control_n > 0 AND l.test_n > 0
             AND coalesce(abs(l.control_requests - l.test_requests) <= 0.1 * l.control_requests, true)
             AND coalesce(abs(l.control_tokens - l.test_tokens) <= 0.1 * l.control_tokens, true)
-            AND coalesce(abs(l.control_contexts - l.test_contexts) <= 0.25 * l.control_contexts, true) AS is_common
+            AND coalesce(abs(l.control_request_contexts - l.test_request_contexts) <= 0.25 * l.control_request_contexts, true) AS is_common
         FROM loads AS l
     ),
     -- Share of the control's iterations with this load, counting only loads that both runs have.
