@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from statistics import mean, median, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -77,12 +78,14 @@ def queue_length_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def queue_full_time(world: World, scope: Scope, max_queue_length: int) -> list[Row]:
-    """Return how long each queue is at or above the maximum length."""
+    """Return how long, and how often without a break, each queue is at the maximum length."""
     rows = []
     series = queue_length_series(world, scope)
     for place in {tuple(p[n] for n in PLACE) for p in series}:
         points = [p for p in series if tuple(p[n] for n in PLACE) == place]
         full = [p for p in points if p["queue_length"] >= max_queue_length]
+        breaks = [p["queue_length"] < max_queue_length for p in points]
+        stretches = sum(a and not b for a, b in pairwise([True, *breaks]))
         seen = world.ops(scope) + world.hosts(scope, "cpu_op", "cuda_runtime", "cuda_driver")
         seen = [item for item in seen if (item.run, item.rank) == place[:2]]
         span = max(i.end for i in seen) - min(i.ts for i in seen)
@@ -90,7 +93,7 @@ def queue_full_time(world: World, scope: Scope, max_queue_length: int) -> list[R
         rows.append(
             dict(zip(PLACE, place, strict=True))
             | {"full_ns": total, "full_pct": 100 * total / span if span else None}
-            | {"full_count": len(full), "max_length": max(p["queue_length"] for p in points)}
+            | {"full_count": stretches, "max_length": max(p["queue_length"] for p in points)}
         )
     return rows
 

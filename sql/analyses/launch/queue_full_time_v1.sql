@@ -39,12 +39,16 @@ CREATE OR REPLACE MACRO queue_full_time_v1(
 --   stream      BIGINT          Device stream.
 --   full_ns     BIGINT [ns]     Time with a full queue.
 --   full_pct    DOUBLE [%]      full_ns as a share of the time in which the rank was observed.
---   full_count  BIGINT [count]  Number of queue changes that leave the queue full.
+--   full_count  BIGINT [count]  Number of times the queue became full.
 --   max_length  BIGINT [1]      Longest queue length.
 WITH
     points AS (
-        SELECT q.*
+        SELECT
+            q.*,
+            q.queue_length >= max_queue_length AS is_full,
+            coalesce(lag(q.queue_length) OVER in_time >= max_queue_length, false) AS was_full
         FROM lib.queue_length(runs, ranks, steps, include_last_profiler_step) AS q
+        WINDOW in_time AS (PARTITION BY q.run, q.rank, lib.span_of(q.event_id), q.device, q.stream ORDER BY q.ts)
     ),
     -- A rank is observed from its first host operator, runtime call or device operation to the end of the last one.
     recordings AS (
@@ -75,10 +79,9 @@ SELECT
     p.rank,
     p.device,
     p.stream,
-    coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)::BIGINT AS full_ns,
-    100::DOUBLE * coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)
-        / any_value(s.dur) AS full_pct,
-    count(*) FILTER (p.queue_length >= max_queue_length) AS full_count,
+    coalesce(sum(p.dur) FILTER (p.is_full), 0)::BIGINT AS full_ns,
+    100::DOUBLE * coalesce(sum(p.dur) FILTER (p.is_full), 0) / any_value(s.dur) AS full_pct,
+    count(*) FILTER (p.is_full AND NOT p.was_full) AS full_count,
     max(p.queue_length) AS max_length
 FROM points AS p
 JOIN spans AS s ON s.run = p.run AND s.rank = p.rank
