@@ -19,6 +19,7 @@ MACROS = (
         "is_backward_op",
         "_demangled_name",
         "estimated_occupancy_pct",
+        "exceeds_launching",
         "loads_data",
         "_matmul_flops",
         "module_class",
@@ -267,6 +268,16 @@ def test_a_recorded_occupancy_of_0_is_unknown_if_the_estimate_fits_no_block(
 def test_annotations_that_load_data(name: str, loads: bool) -> None:
     """Torch's annotations and common user annotations for data loading are recognized."""
     assert value("lib.loads_data(?)", name) == loads
+
+
+@pytest.mark.parametrize(
+    ("idle_ns", "exceeds"), [(2_000_000, False), (2_000_001, True), (None, None)]
+)
+def test_gaps_of_more_than_200_launches_are_not_from_launching(
+    idle_ns: int | None, exceeds: bool | None
+) -> None:
+    """Two gaps with launches of 5 µs may take 2 ms together."""
+    assert value("lib.exceeds_launching(?, 2, 5000)", idle_ns) is exceeds
 
 
 @pytest.mark.parametrize(

@@ -72,14 +72,13 @@ WITH
                     END
                 WHEN 'host operator' THEN
                     CASE
-                        -- As in advice: up to 200 launches on average.
-                        WHEN c.idle_ns > 200 * l.launch_ns::HUGEINT * c.gap_count THEN lib.message('idle_causes.busy_operator', NULL)
+                        WHEN lib.exceeds_launching(c.idle_ns, c.gap_count, l.launch_ns) THEN lib.message('idle_causes.busy_operator', NULL)
                         WHEN regexp_matches(c.name, '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)') THEN lib.message('idle_causes.compiled_code', NULL)
                         ELSE lib.message('idle_causes.host_operator', NULL)
                     END
                 WHEN 'module' THEN
                     CASE
-                        WHEN c.idle_ns > 200 * l.launch_ns::HUGEINT * c.gap_count THEN lib.message('idle_causes.busy_module', NULL)
+                        WHEN lib.exceeds_launching(c.idle_ns, c.gap_count, l.launch_ns) THEN lib.message('idle_causes.busy_module', NULL)
                         ELSE lib.message('idle_causes.module', NULL)
                     END
                 WHEN 'python' THEN lib.message('idle_causes.python', NULL)

@@ -4,8 +4,7 @@
 --
 -- - synchronization: also idle time that is the effect of a synchronization.
 -- - launching, host work: the host was in an operator, module, function or annotation, or nothing was open. It is
---   launching if the gaps of an operator or function are at most as long as 200 launches on average, about 1 ms
---   (lib.launch_lengths).
+--   launching unless the gaps of an operator or function are longer than launching explains (lib.exceeds_launching).
 CREATE OR REPLACE MACRO lib._advice_idle(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
@@ -48,7 +47,7 @@ WITH
         WHERE i.cause = 'synchronization' OR i.relation = 'effect'
         UNION ALL
         SELECT
-            CASE WHEN i.idle_ns > 200 * l.launch_ns::HUGEINT * i.gap_count THEN 'host work' ELSE 'launching' END,
+            CASE WHEN lib.exceeds_launching(i.idle_ns, i.gap_count, l.launch_ns) THEN 'host work' ELSE 'launching' END,
             'relation = ''cause''', i.*
         FROM query_table(idle) AS i
         JOIN query_table(launch_lengths) AS l ON l.run = i.run AND l.rank = i.rank
