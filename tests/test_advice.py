@@ -267,6 +267,16 @@ def test_what_can_be_saved(run: str, rows: dict[str, dict[str, Any]]) -> None:
     assert row["ceiling_pct"] == (None if us is None else pytest.approx(us / 1_000))
 
 
+def test_the_sentence_about_short_kernels_has_the_threshold_of_the_table(
+    rows: dict[str, dict[str, Any]],
+) -> None:
+    """The threshold stands in advice_rules only."""
+    (short_ns,) = (int(row["short_ns"]) for row in table_of_rules() if row["short_ns"])
+    assert (
+        f"shorter than {short_ns / 1e3:.1f} µs" in rows["small_kernels"]["small_kernels"]["message"]
+    )
+
+
 def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The output states problem, saving, remedy and next command, or that no rule applies."""
     path = store_of(["single_precision"], tmp_path)

@@ -6,23 +6,24 @@
 -- states the condition. Shares are of recorded step time.
 CREATE OR REPLACE VIEW advice_rules AS
 -- Columns:
---   rule               VARCHAR     Name of the rule.
---   part               VARCHAR     Part of step time that the rule concerns; together, rules for the same part save at most that part: idle, compute, communication, memory, lateness (work beyond that of the other ranks) or mixed (several parts).
---   precedence         VARCHAR     specific: rule about serving engines or expert parallelism. general: omitted if specific rules for the same part explain at least half of its time. NULL: neither.
---   kind               VARCHAR     Kind of the time, which the macros in sql/lib/advice define; NULL if a macro of its own finds the time.
---   pattern            VARCHAR     Regular expression that is searched for in the name of the kernel or runtime call; NULL if all names count.
---   except_pattern     VARCHAR     Regular expression of names that do not count; NULL if there is none.
---   min_affected_pct   DOUBLE [%]  Minimum of affected_ns; NULL if there is none.
---   min_ceiling_pct    DOUBLE [%]  Minimum of ceiling_ns; NULL if there is none.
---   min_late_pct       DOUBLE [%]  Minimum of affected_ns if the host causes idle time of at least 10 % in total, so that several causes below min_affected_pct are reported; NULL if it is min_affected_pct.
---   min_count_pct      DOUBLE [%]  Minimum share of the rank's kernels; NULL if there is none.
---   saved_pct          DOUBLE [%]  Share of the time that can be saved at best; NULL if it is all of the time.
---   confidence         VARCHAR     high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
---   next_analysis      VARCHAR     Analysis that shows more.
---   code               VARCHAR     Code of the message in the table messages; NULL for a rule with a macro of its own.
---   subject_pattern    VARCHAR     Regular expression of subjects with a message of their own; NULL if there is none.
---   subject_code       VARCHAR     Code of the message for these subjects.
---   about              VARCHAR     What counts, the reason, and the source of the threshold.
+--   rule               VARCHAR      Name of the rule.
+--   part               VARCHAR      Part of step time that the rule concerns; together, rules for the same part save at most that part: idle, compute, communication, memory, lateness (work beyond that of the other ranks) or mixed (several parts).
+--   precedence         VARCHAR      specific: rule about serving engines or expert parallelism. general: omitted if specific rules for the same part explain at least half of its time. NULL: neither.
+--   kind               VARCHAR      Kind of the time, which the macros in sql/lib/advice define; NULL if a macro of its own finds the time.
+--   pattern            VARCHAR      Regular expression that is searched for in the name of the kernel or runtime call; NULL if all names count.
+--   except_pattern     VARCHAR      Regular expression of names that do not count; NULL if there is none.
+--   short_ns           BIGINT [ns]  Duration below which a kernel is short, about that of a launch; only in the row of short kernels.
+--   min_affected_pct   DOUBLE [%]   Minimum of affected_ns; NULL if there is none.
+--   min_ceiling_pct    DOUBLE [%]   Minimum of ceiling_ns; NULL if there is none.
+--   min_late_pct       DOUBLE [%]   Minimum of affected_ns if the host causes idle time of at least 10 % in total, so that several causes below min_affected_pct are reported; NULL if it is min_affected_pct.
+--   min_count_pct      DOUBLE [%]   Minimum share of the rank's kernels; NULL if there is none.
+--   saved_pct          DOUBLE [%]   Share of the time that can be saved at best; NULL if it is all of the time.
+--   confidence         VARCHAR      high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
+--   next_analysis      VARCHAR      Analysis that shows more.
+--   code               VARCHAR      Code of the message in the table messages; NULL for a rule with a macro of its own.
+--   subject_pattern    VARCHAR      Regular expression of subjects with a message of their own; NULL if there is none.
+--   subject_code       VARCHAR      Code of the message for these subjects.
+--   about              VARCHAR      What counts, the reason, and the source of the threshold.
 SELECT
     x.rule,
     x.part,
@@ -30,6 +31,7 @@ SELECT
     x.kind,
     x.pattern,
     x.except_pattern,
+    x.short_ns,
     x.min_affected_pct,
     x.min_ceiling_pct,
     x.min_late_pct,

@@ -182,7 +182,7 @@ WITH
         FROM lib._advice_largest_loss('ruled', 'spans')
     ),
     -- Rules for one part of step time save at most that part. Rules about idle time cover different causes, and rules
-    -- about kernels different kernels: shorter than 10 us (small_kernels), of unfused attention, matrix products in full
+    -- about kernels different kernels: short ones (small_kernels), of unfused attention, matrix products in full
     -- single precision, misaligned ones, and all others (slow_products).
     -- A rule whose time is contained in the time of another active rule adds nothing.
     saving AS (

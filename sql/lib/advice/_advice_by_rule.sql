@@ -111,7 +111,7 @@ SELECT
     u.run, u.rank, u.rule, u.subject, u.event_count, u.affected_ns, u.ceiling_ns, u.confidence, u.event_id,
     lib.message(CASE WHEN regexp_matches(u.subject, u.subject_pattern) THEN u.subject_code ELSE u.code END, {
         'share_pct': u.affected_pct, 'lost_pct': 100 * (u.ceiling_ns / u.recorded_ns), 'exposed_pct': u.exposed_pct, 'peak_pct': u.peak_pct,
-        'event_count': u.event_count, 'kernel_count': u.kernel_count, 'product_count': u.product_count, 'subject': u.subject, 'operator': u.operator
+        'event_count': u.event_count, 'kernel_count': u.kernel_count, 'product_count': u.product_count, 'short_ns': u.short_ns, 'subject': u.subject, 'operator': u.operator
     }) AS message,
     u.evidence_sql, u.next_analysis
 FROM _ruled AS u

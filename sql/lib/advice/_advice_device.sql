@@ -7,7 +7,8 @@
 -- - kernels: computation kernels, except those of unfused attention.
 -- - kernels of a device with TF32, kernels of a device with tensor cores: the same, by the compute capability of the
 --   device: 8 or above, or 7.
--- - short kernels, long kernels: the same, shorter than 10 us, or not shorter and outside of optimizers.
+-- - short kernels, long kernels: the same, shorter than short_ns of advice_rules, or not shorter and outside of
+--   optimizers.
 -- - unfused attention: softmax kernels and batched matrix products of a rank with at least two such products, if
 --   softmax takes at least 3 % of step time.
 -- - zeroed gradients: operations in Optimizer.zero_grad.
