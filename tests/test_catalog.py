@@ -40,6 +40,8 @@ def con(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 CATALOG_BYTES = 5_000_000
+OWN_CATALOG_BYTES = 6_000_000
+"""The same for a catalog with user analyses, in which some free blocks remain."""
 
 
 def test_a_catalog_has_no_free_blocks(store: Path) -> None:

@@ -22,7 +22,7 @@ from hta_sql.report.contents import topics
 from hta_sql.store.catalog.user_analyses import OWN
 from hta_sql.store.disk.integrity import with_checksum
 from tests.shared_stores import ingest_only
-from tests.test_catalog import CATALOG_BYTES
+from tests.test_catalog import OWN_CATALOG_BYTES
 from tests.user_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
 
 ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
@@ -48,7 +48,7 @@ def test_the_views_of_the_catalog(store: Path, team: Path) -> None:
         assert opened.sql("FROM stream_load(min_kernels := 3)").rows() == ROWS[:1]
         listed = opened.sql("SELECT topic, summary FROM analyses WHERE name = 'stream_load'").rows()
         assert listed[0][0] == "kernels"
-    assert Path(path).stat().st_size < CATALOG_BYTES
+    assert Path(path).stat().st_size < OWN_CATALOG_BYTES
     with duckdb.connect(path, read_only=True) as con:
         assert con.execute("FROM stream_load").fetchall() == ROWS
         assert con.execute("SELECT busy_us FROM us.stream_load").fetchall() == [(25.0,), (10.0,)]
