@@ -154,7 +154,7 @@ class Connection(Closing):
                 ) from error
             if self._has_damage(opened, runs) or self._has_lost_files(opened, error):
                 return self.run(question, runs)
-            if is_of_file(error, self._folder.root):
+            if is_of_file(error, self._folder):
                 raise StoreDamagedError(
                     f"A file of {self._folder.root!r} cannot be read: {error}. To list all faults: "
                     f"hta-sql verify {self._folder.root}"
@@ -204,7 +204,7 @@ class Connection(Closing):
         if isinstance(error, duckdb.ConnectionException):
             with self._lock:
                 return self.opened() is not opened  # replaced by another thread
-        if not is_of_file(error, self._folder.root):
+        if not is_of_file(error, self._folder):
             return self.closed  # the retry reports that the store is closed
         with self._lock:
             if self._is_replaced(opened):

@@ -71,13 +71,14 @@ def checked_files(
     return Checked(files, faults)
 
 
-def is_of_file(error: duckdb.Error, root: str) -> bool:
+def is_of_file(error: duckdb.Error, folder: StoreFolder) -> bool:
     """Return whether an engine error is about a Parquet file of a store, or from a decoder.
 
     A query may name files itself; if it reads several tables as one, no file is damaged.
     """
     text = str(error)
-    is_named = root in text and ".parquet" in text and "union_by_name" not in text
+    is_there = any(root in text for root in folder.spellings())
+    is_named = is_there and ".parquet" in text and "union_by_name" not in text
     return type(error) is duckdb.Error or is_named
 
 
