@@ -33,7 +33,7 @@ from benchmarks.jobs import add_job_options, find_jobs  # noqa: E402
 from benchmarks.peers import WORK  # noqa: E402
 from hta_sql.library import sqltext  # noqa: E402
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS  # noqa: E402
-from hta_sql.store.query.limits import KNOWN_FILES  # noqa: E402
+from hta_sql.store.query.open_catalog import KNOWN_FILES  # noqa: E402
 
 EVENTS, RANKS = 2_000, 2
 """Size of the synthetic job, so small that execution is short."""

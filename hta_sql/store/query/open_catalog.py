@@ -24,6 +24,9 @@ from hta_sql.store.query.execution import Size
 
 log = logging.getLogger(__name__)
 
+KNOWN_FILES = "SET parquet_metadata_cache = true"
+"""Setting with which the engine caches the Parquet metadata of unchanged files."""
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -115,7 +118,7 @@ def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
         con.execute(QUICKER_PLANS)
     # A safe store locks the settings of the engine for all of its connections.
     with suppress(duckdb.InvalidInputException):
-        con.execute("SET parquet_metadata_cache = true")  # of unchanged files
+        con.execute(KNOWN_FILES)
     if filesystem := folder.filesystem():
         # All connections of a process to the same catalog share an engine.
         with suppress(duckdb.InvalidInputException):
