@@ -89,13 +89,14 @@ def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str
 def test_a_damaged_rank_with_such_a_name_is_read_again(
     job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A damaged rank is repaired even if the path of its trace is not UTF-8."""
+    """A damaged run is ingested again even if the path of its trace is not UTF-8."""
     store = job.parent / "job.store"
     ingest_only(job, store)
     for file in read_manifest(store).entries[0].files.values():
         (store / file["path"]).unlink()
-    assert main(["repair", str(store)]) == 0
-    assert "Re-read rank 0 of run job." in capsys.readouterr().err
+    assert main(["verify", str(store)]) == 1
+    assert "--force" in capsys.readouterr().err
+    assert main(["ingest", str(job), "-o", str(store), "--force"]) == 0
     assert main(["verify", str(store)]) == 0
 
 
