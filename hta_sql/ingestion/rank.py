@@ -245,12 +245,13 @@ def _staged(
             rows, metadata = stage_cluster_data(con, first.path)
         return [ReadTrace(first, fingerprint, metadata)], rows
     found: dict[int, Fingerprint] = {}
-    batch = TraceBatch(
-        [_opened(part, job, found, careful=careful) for part, job in enumerate(jobs)],
-        [job.span << SPAN_BITS for job in jobs],
-    )
+    if len(jobs) == 1:
+        sources = [_opened(first, careful=careful)]
+    else:
+        sources = [_opened_unchanged(part, job, found) for part, job in enumerate(jobs)]
+    batch = TraceBatch(sources, [job.span << SPAN_BITS for job in jobs])
     # Errors of a single trace may arise after it was read to its end.
-    with unchanged(first.path) if batch.is_alone else nullcontext():
+    with unchanged(first.path) if batch.is_alone else nullcontext() as of_single:
         rows = stage_events(
             con,
             batch,
@@ -258,6 +259,8 @@ def _staged(
             threads=first.threads,
             most_held=most_held(first),
         )
+    if of_single:
+        found[0] = of_single
     traces = [
         ReadTrace(
             job=jobs[part],
@@ -274,14 +277,20 @@ def _staged(
 
 
 @contextmanager
-def _opened(
-    part: int, job: RankJob, found: dict[int, Fingerprint], *, careful: bool
+def _opened(job: RankJob, *, careful: bool) -> Iterator[TraceReader]:
+    """Open a trace for reading."""
+    reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, careful=careful)
+    with reader.stream:
+        yield reader
+
+
+@contextmanager
+def _opened_unchanged(
+    part: int, job: RankJob, found: dict[int, Fingerprint]
 ) -> Iterator[TraceReader]:
-    """Open a trace for reading, add its fingerprint, and check at the end that it did not change."""
-    with unchanged(job.path) as found[part]:
-        reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, careful=careful)
-        with reader.stream:
-            yield reader
+    """Open a trace, add its fingerprint, and check at the end that it did not change."""
+    with unchanged(job.path) as found[part], _opened(job, careful=False) as reader:
+        yield reader
 
 
 def most_held(job: RankJob) -> int:
