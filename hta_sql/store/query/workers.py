@@ -44,6 +44,8 @@ class Workers(Closing):
     def __init__(self, path: str, options: dict[str, Any]) -> None:
         self._memory = size_of(options["memory_limit"] or duckdb_memory_limit())
         self._engine = min(self._memory, max(self._memory // 2, LEAST_ENGINE))
+        # What a worker keeps of one query must not make the next one exceed the limit.
+        self._most_kept = min(self._memory // 4, LEAST_ENGINE)
         self._setup = pickled((path, {**options, "memory_limit": f"{self._engine >> 10}KiB"}))
         self._seconds: float | None = options["limits"].seconds
         self.closed = False
@@ -119,7 +121,7 @@ class Workers(Closing):
 
     def _release(self, worker: WorkerProcess) -> None:
         """Make a worker free again, but end one that holds much memory, or that is not needed."""
-        if worker.grown_bytes() > LEAST_ENGINE:
+        if worker.grown_bytes() > self._most_kept:
             worker.close()
         with self._changed:
             self._running.remove(worker)
