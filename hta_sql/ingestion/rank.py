@@ -241,7 +241,7 @@ def _staged(
     first = jobs[0]
     if len(jobs) == 1 and cluster_file(first.path):
         with unchanged(first.path) as fingerprint:
-            stage_events(con, TraceBatch())
+            stage_events(con, TraceBatch([], [0]))  # empty tables
             rows, metadata = stage_cluster_data(con, first.path)
         return [ReadTrace(first, fingerprint, metadata)], rows
     found: dict[int, Fingerprint] = {}

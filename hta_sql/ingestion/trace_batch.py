@@ -24,7 +24,7 @@ class TraceBatch:
 
     Args:
         sources: Context that opens each trace, and checks at its end that the file did not change.
-        first_event_ids: Id of the first event of each trace; by default 0.
+        first_event_ids: Id of the first event of each trace.
 
     Attributes:
         readers: Number of the trace ─▶ its reader, once it is opened.
@@ -33,15 +33,15 @@ class TraceBatch:
 
     def __init__(
         self,
-        sources: Sequence[AbstractContextManager[TraceReader]] = (),
-        first_event_ids: Sequence[int] = (),
+        sources: Sequence[AbstractContextManager[TraceReader]],
+        first_event_ids: Sequence[int],
     ) -> None:
         self.is_alone = len(sources) <= 1
         self.readers: dict[int, TraceReader] = {}
         self.left_out: set[int] = set()
         self._sources = sources
-        firsts = list(first_event_ids) or [0] * max(1, len(sources))
-        self._first_ids = [first + (part << PART_BITS) for part, first in enumerate(firsts)]
+        firsts = enumerate(first_event_ids)
+        self._first_ids = [first + (part << PART_BITS) for part, first in firsts]
         self.next_ids = list(self._first_ids)
         """Id of the next event of each trace."""
 

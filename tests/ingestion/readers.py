@@ -52,7 +52,7 @@ def read(
     with duckdb.connect() as con, patch.object(staging, "native_batch", batch):
         prepare(con)
         tables_of = Staged(con, most_held=most_held)
-        traces = TraceBatch()
+        traces = TraceBatch([], [0])
         while (first := next(chunks, None)) or not batches:
             following = chain([first] if first else [], chunks)
             staging._stage_chunks(con, following, traces, tables_of)

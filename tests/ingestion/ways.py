@@ -86,7 +86,10 @@ def _staged(path: Path, way: Way) -> Outcome:
         reader = TraceReader(stream, str(path), way.chunk_bytes, careful=way.careful)
         with reader.stream:
             events: Counter[str] = stage_events(
-                con, TraceBatch([nullcontext(reader)]), threads=way.threads, most_held=way.most_held
+                con,
+                TraceBatch([nullcontext(reader)], [0]),
+                threads=way.threads,
+                most_held=way.most_held,
             )
         tables = [table for table in EXTRACTED if events[table]]
         outcome: Outcome = {table: _rows(con, f"staged_{table}") for table in tables}
