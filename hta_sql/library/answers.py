@@ -58,38 +58,34 @@ def columns_of(about: SqlObject) -> dict[str, str]:
 
 def order_of(about: SqlObject) -> str | None:
     """Return the ORDER BY terms of an answer, or None if they use more than its own columns."""
-    words = _order_words(about)
-    if words == ["ALL"]:
-        return ", ".join(f'"{name}"' for name in columns_of(about))
-    kept = []
-    for at, word in enumerate(words):
-        if word == "." or words[at + 1 : at + 2] == ["."]:
-            continue  # r.run is the column run
-        is_column = word in columns_of(about)
-        if word.isidentifier() and not is_column and word.lower() not in ORDERING:
-            return None
-        kept.append(f'"{word}"' if is_column else word)
-    return " ".join(kept) or None
+    columns, words = columns_of(about), _order_words(about)
+    known = columns.keys() | ORDERING
+    if any(word.isidentifier() and not known & {word, word.lower()} for word in words):
+        return None
+    return " ".join(f'"{word}"' if word in columns else word for word in words) or None
 
 
 def first_terms(about: SqlObject) -> list[Term]:
     """Return the leading sort columns of an answer, up to the first term that is an expression."""
-    names, words = list(columns_of(about)), _order_words(about)
-    if words == ["ALL"]:
-        return [Term(name, falls=False) for name in names]
     terms = []
-    parts = [list(part) for is_comma, part in groupby(words, key=",".__eq__) if not is_comma]
-    for part in parts:
-        name, *behind = part[2:] if part[1:2] == ["."] else part  # r.run is the column run
-        if name not in names or not DIRECTIONS.issuperset(map(str.lower, behind)):
+    for is_comma, (name, *behind) in groupby(_order_words(about), key=",".__eq__):
+        if is_comma:
+            continue
+        directions = {word.lower() for word in behind}
+        if name not in columns_of(about) or not directions <= DIRECTIONS:
             break
-        terms.append(Term(name, falls="desc" in map(str.lower, behind)))
+        terms.append(Term(name, falls="desc" in directions))
     return terms
 
 
 def _order_words(about: SqlObject) -> list[str]:
+    """Return the words of the ORDER BY clause, without table names; ALL becomes the columns."""
     words = tokens(about.text.rpartition("\nORDER BY")[2])
-    return words[:-1] if words[-1:] == [";"] else words
+    words = words[:-1] if words[-1:] == [";"] else words
+    if words == ["ALL"]:
+        return " , ".join(columns_of(about)).split()
+    # r.run is the column run
+    return [w for at, w in enumerate(words) if w != "." and words[at + 1 : at + 2] != ["."]]
 
 
 def sql_digest(library: Library, about: SqlObject) -> str:
