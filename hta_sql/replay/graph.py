@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from hta_sql.library import sqltext
-from hta_sql.replay.arrays import Floats, Graph, Ints
+from hta_sql.replay.arrays import Graph, Ints
 from hta_sql.replay.watch import UNWATCHED, Watch
 
 Columns = dict[str, Any]
@@ -30,7 +30,7 @@ READS: dict[str, tuple[str, ...]] = {
 }
 """Macro of lib ─▶ macros whose results it reads; a macro that reads none gets the run as argument.
 
-Results are stored in temporary tables.
+A parameter has the name of the macro whose result it takes, without ``_``. Results are stored in temporary tables.
 """
 
 STAGES = len(READS) + 5
@@ -83,8 +83,8 @@ def read_replay(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCH
     """
     try:
         for done, (name, reads) in enumerate(READS.items()):
-            watch.report(f"replay of {run}: {name.strip('_')}", done, STAGES)
-            given = {table.replace("_replay", "replay"): sqltext.literal(table) for table in reads}
+            watch.report(f"replay of {run}: {name.lstrip('_')}", done, STAGES)
+            given = {table.lstrip("_"): sqltext.literal(table) for table in reads}
             call = sqltext.call(f"lib.{name}", given or {"runs": sqltext.literal_list([run])})
             con.execute(sqltext.create_table(name, call, "TEMPORARY"))
             if name == NODES:
@@ -125,14 +125,14 @@ def _graph(nodes: Columns, weights: Columns, edges: Columns) -> Graph:
     return Graph(
         is_operation=is_operation,
         key=nodes["key_ns"].astype(np.float64),
-        returned=_with_gaps(nodes["return_ns"]),
+        returned=filled(nodes["return_ns"], np.nan),
         line=line.astype(np.int64),
-        host_place=np.maximum(_filled(weights["host_place"]), 0),
-        awaited=_filled(weights["awaited_id"]),
+        host_place=np.maximum(filled(weights["host_place"], -1, np.int64), 0),
+        awaited=filled(weights["awaited_id"], -1, np.int64),
         first=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         waits=edges["from_id"].astype(np.int64),
-        after=_with_gaps(weights["after_ns"]),
-        launch_gap=floats(weights["launch_gap_ns"]),
+        after=filled(weights["after_ns"], np.nan),
+        launch_gap=filled(weights["launch_gap_ns"]),
         early=np.minimum(0.0, start - begin),
         collective=_numbered(nodes["collective_id"]),
         begin=begin[firsts],
@@ -141,21 +141,13 @@ def _graph(nodes: Columns, weights: Columns, edges: Columns) -> Graph:
 
 def _numbered(ids: Any) -> Ints:
     """Number the collectives from 0; -1 for nodes without a collective."""
-    filled = _filled(ids)
-    numbers = np.full(len(filled), -1, np.int64)
-    is_member = filled >= 0
-    numbers[is_member] = np.unique(filled[is_member], return_inverse=True)[1]
+    known = filled(ids, -1, np.int64)
+    numbers = np.full(len(known), -1, np.int64)
+    is_member = known >= 0
+    numbers[is_member] = np.unique(known[is_member], return_inverse=True)[1]
     return numbers
 
 
-def _filled(values: Any) -> Ints:
-    return np.asarray(np.ma.filled(values, -1), np.int64)
-
-
-def _with_gaps(values: Any) -> Floats:
-    return np.asarray(np.ma.filled(np.ma.asarray(values, np.float64), np.nan), np.float64)
-
-
-def floats(values: Any) -> Floats:
-    """Return a column as floats; NULL becomes 0."""
-    return np.asarray(np.ma.filled(np.ma.asarray(values, np.float64), 0.0), np.float64)
+def filled(values: Any, missing: float = 0, kind: type[np.generic] = np.float64) -> Any:
+    """Return a column as an array of a type, with a value for NULL."""
+    return np.ma.filled(np.ma.asarray(values, kind), missing)

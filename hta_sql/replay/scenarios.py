@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hta_sql.replay.arrays import Durations, Floats, Ints
-from hta_sql.replay.graph import Replay, floats
+from hta_sql.replay.graph import Replay, filled
 
 RECORDED, UNIFORM = "as recorded", "uniform"
 NO_STRAGGLER, NO_EXPOSED, LINKS = "no late rank", "no exposed communication", "link at peers' speed"
@@ -31,7 +31,7 @@ Part = tuple[str, str]
 def recorded(replay: Replay) -> Durations:
     """Return the recorded durations of nodes."""
     nodes = replay.nodes
-    own, host, gap, lag = (floats(nodes[f"{name}_ns"]) for name in ("own", "host", "gap", "lag"))
+    own, host, gap, lag = (filled(nodes[f"{name}_ns"]) for name in ("own", "host", "gap", "lag"))
     return Durations(own, host, gap, lag)
 
 
@@ -41,7 +41,7 @@ def scenarios(replay: Replay) -> dict[str, Durations]:
     The scenarios without stragglers or slow links exist only if the run has some.
     """
     now, values = recorded(replay), replay.values
-    transfer, none = floats(replay.nodes["transfer_ns"]), np.zeros(len(replay))
+    transfer, none = filled(replay.nodes["transfer_ns"]), np.zeros(len(replay))
     found = {RECORDED: now}
     if values["is_straggler"].any():
         found[NO_STRAGGLER] = _of(replay, "peer", now.lag)
@@ -49,14 +49,14 @@ def scenarios(replay: Replay) -> dict[str, Durations]:
     found["no transfer"] = Durations(now.own, now.host, now.gap, now.lag - transfer)
     found[NO_EXPOSED] = Durations(now.own, now.host, now.gap, none, meets=False)
     if values["is_slow_link"].any():
-        peers = floats(values["peer_lag_ns"])
+        peers = filled(values["peer_lag_ns"])
         found[LINKS] = Durations(now.own, now.host, now.gap, peers)
-    found[UNIFORM] = _of(replay, UNIFORM, floats(values["uniform_lag_ns"]))
+    found[UNIFORM] = _of(replay, UNIFORM, filled(values["uniform_lag_ns"]))
     return found
 
 
 def _of(replay: Replay, name: str, lag: Floats) -> Durations:
-    own, host, gap = (floats(replay.values[f"{name}_{part}_ns"]) for part in ("own", "host", "gap"))
+    own, host, gap = (filled(replay.values[f"{name}_{part}_ns"]) for part in ("own", "host", "gap"))
     return Durations(own, host, gap, lag)
 
 
@@ -112,7 +112,7 @@ def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], D
         replay: The run.
         now: Durations as recorded.
     """
-    transfer = floats(replay.nodes["transfer_ns"])
+    transfer = filled(replay.nodes["transfer_ns"])
     taken = np.where(replay.graph.collective >= 0, transfer, now.own)
     names = _distinct_names(replay)
     numbers = np.where(replay.graph.is_operation, _numbers_of_names(replay), len(names))
