@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 import pandas as pd
@@ -23,24 +23,35 @@ from hta_sql.charts.drawing.style import (
     zoom,
 )
 
+
+class Measure(NamedTuple):
+    """A column of ``gpu_summary``: its label, its color, and what it means."""
+
+    label: str
+    color: str
+    meaning: str
+
+
 MEASURES = {
-    "utilization_pct": ("Utilization", CLASS_COLORS["computation"]),
-    "sm_efficiency_pct": ("SM efficiency", SKY_BLUE),
-    "occupancy_pct": ("Occupancy", PURPLE),
-    "tensor_core_pct": ("Tensor cores", TENSOR_COLOR),
-    "peak_pct": ("Peak memory", CLASS_COLORS["memory"]),
+    "utilization_pct": Measure(
+        "Utilization", CLASS_COLORS["computation"], "share of the steps in which kernels run"
+    ),
+    "sm_efficiency_pct": Measure(
+        "SM efficiency", SKY_BLUE, "share of the multiprocessors that these kernels occupy"
+    ),
+    "occupancy_pct": Measure("Occupancy", PURPLE, "resident warps, relative to the maximum"),
+    "tensor_core_pct": Measure(
+        "Tensor cores",
+        TENSOR_COLOR,
+        "share of kernel time that uses them (pale: unknown, not in the kernel's name)",
+    ),
+    "peak_pct": Measure(
+        "Peak memory", CLASS_COLORS["memory"], "highest share of device memory in use"
+    ),
 }
-"""Column of ``gpu_summary`` ─▶ label and color."""
+"""Columns of ``gpu_summary`` that are drawn."""
 
-MEANINGS = {
-    "utilization_pct": "Utilization: share of the steps in which kernels run",
-    "sm_efficiency_pct": "SM efficiency: share of the multiprocessors that these kernels occupy",
-    "occupancy_pct": "Occupancy: resident warps, relative to the maximum",
-    "tensor_core_pct": "Tensor cores: share of kernel time that uses them (pale: unknown, not in the kernel's name)",
-    "peak_pct": "Peak memory: highest share of device memory in use",
-}
-
-Measures = dict[str, tuple[str, str]]
+Measures = dict[str, Measure]
 
 MODELS = 3
 """Maximum number of GPU models to name."""
@@ -61,19 +72,19 @@ def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
                 {
                     "lane": lanes,
                     "at": range(len(table)),
-                    "measure": words,
+                    "measure": measure.label,
                     "share": table[name] / 100,
                     "unknown": _unknown(table, name),
                 }
             )
-            for name, (words, _) in measures.items()
+            for name, measure in measures.items()
         ]
     )
     tall["top"] = (tall["share"].fillna(0) + tall["unknown"].fillna(0)).clip(upper=1)
     models = [str(model) for model in dict.fromkeys(table["device_name"].dropna())]
-    unknown = [words.lower() for name, (words, _) in MEASURES.items() if name not in measures]
+    unknown = [about.label.lower() for name, about in MEASURES.items() if name not in measures]
     notes = [
-        "; ".join(MEANINGS[name] for name in measures) + ".",
+        "; ".join(f"{about.label}: {about.meaning}" for about in measures.values()) + ".",
         *([f"Unknown for every GPU: {', '.join(unknown)}."] if unknown else []),
         *([", ".join(models[:MODELS])] if models else []),
     ]
@@ -96,7 +107,7 @@ def _measures_of_few(
     tall: pd.DataFrame, lanes: list[str], title: str, measures: Measures
 ) -> alt.HConcatChart:
     panels = []
-    for number, (words, color) in enumerate(measures.values()):
+    for number, (words, color, _) in enumerate(measures.values()):
         rows = tall[tall["measure"] == words]
         axis = alt.Axis(labelLimit=220, minExtent=20) if number == 0 else None
         base = Chart(data(followed(rows, ["lane", "share", "unknown", "top"]))).encode(
@@ -127,10 +138,8 @@ def _measures_of_many(
     tall: pd.DataFrame, lanes: list[str], title: str, measures: Measures
 ) -> alt.VConcatChart:
     panels = []
-    names = dict(enumerate(lanes))
-    for number, (words, color) in enumerate(measures.values()):
+    for number, (words, color, _) in enumerate(measures.values()):
         rows = tall[(tall["measure"] == words) & tall["share"].notna()]
-        rows = rows.assign(lane=rows["at"].map(names))
         panels.append(
             Chart(data(rows[["lane", "at", "share", "unknown"]]), title=subtitled(words))
             .transform_calculate(low="datum.at - 0.5", high="datum.at + 0.5")
