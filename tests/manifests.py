@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hta_sql.store.disk.integrity import CHECKSUM, file_digest, with_checksum
+from hta_sql.store.disk.digests import CHECKSUM, file_digest, with_checksum
 from hta_sql.store.disk.manifest import MANIFEST
 
 

@@ -26,8 +26,8 @@ from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import copy_to_path, create_table, of_scope
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING
+from hta_sql.store.disk.digests import file_digest
 from hta_sql.store.disk.folder import store_folder
-from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import SHARED
 from hta_sql.traces.writing import PARTIAL, sync_all
 

@@ -17,8 +17,8 @@ import hta_sql.store.maintenance.edits
 from hta_sql.store.catalog.build import build_catalog
 from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.disk import checksums
+from hta_sql.store.disk.digests import file_digest
 from hta_sql.store.disk.file_checks import size_faults
-from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import CATALOG, MANIFEST, read_manifest
 from hta_sql.store.maintenance.verify import verify_store
 from tests.manifests import write_manifest

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
+from hta_sql.store.disk.digests import CHECKSUM, with_checksum
 from hta_sql.store.disk.folder import store_folder
-from hta_sql.store.disk.integrity import CHECKSUM, with_checksum
 from hta_sql.store.disk.manifest import parse_manifest, read_manifest
 from hta_sql.store.disk.shard_files import protected_files, read_shards
 from tests.shared_stores import ingest_only

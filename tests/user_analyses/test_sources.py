@@ -20,7 +20,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.library.user_analyses import ENVIRONMENT, GROUP, library_with
 from hta_sql.report.contents import topics
 from hta_sql.store.catalog.user_analyses import OWN
-from hta_sql.store.disk.integrity import with_checksum
+from hta_sql.store.disk.digests import with_checksum
 from tests.shared_stores import ingest_only
 from tests.test_catalog import OWN_CATALOG_BYTES
 from tests.user_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder

@@ -23,8 +23,8 @@ from hta_sql.exports.redaction.stack_frames import (
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.columns import StoredFiles, stored_files
 from hta_sql.store.catalog.rank_scope import with_facts
+from hta_sql.store.disk.digests import file_digest
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, Fingerprint, Manifest, RankEntry, read_manifest
 from hta_sql.traces.writing import make_folder
 

@@ -22,8 +22,8 @@ from hta_sql.store.catalog.materialized_tables import (
     missing_answers,
     missing_tables,
 )
+from hta_sql.store.disk.digests import file_digest
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, Manifest, MaterializedTable
 
 log = logging.getLogger(__name__)

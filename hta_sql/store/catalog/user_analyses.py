@@ -15,8 +15,8 @@ from hta_sql.errors import LibraryError, StoreDamagedError
 from hta_sql.library.objects import Library, parse_text
 from hta_sql.library.user_analyses import with_user_analyses
 from hta_sql.store.catalog.template import template
+from hta_sql.store.disk.digests import is_damaged, with_checksum
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import is_damaged, with_checksum
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from hta_sql.errors import StoreError
+from hta_sql.store.disk.digests import file_digest
 from hta_sql.store.disk.file_checks import Expected, Fault, content_fault
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import file_digest
 
 SMALL_BYTES = 1 << 20
 """Files up to this size are hashed (at most 2 ms of CPU each)."""

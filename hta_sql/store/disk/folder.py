@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hta_sql.errors import StoreError
-from hta_sql.store.disk.integrity import digest_of_stream, file_digest
+from hta_sql.store.disk.digests import digest_of_stream, file_digest
 from hta_sql.traces.names import is_utf8, path_text
 from hta_sql.traces.writing import make_folder, replacing, sync_all
 

@@ -17,8 +17,9 @@ from typing import Any
 from hta_sql._version import __version__
 from hta_sql.errors import StoreDamagedError, StoreNotFoundError, StoreVersionError
 from hta_sql.library.sql_files import Columns, columns_digest, stored_columns
+from hta_sql.store.disk.digests import CHECKSUM, is_damaged, with_checksum
+from hta_sql.store.disk.field_types import validated
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.integrity import CHECKSUM, is_damaged, validated, with_checksum
 from hta_sql.store.disk.run_names import first_capture
 from hta_sql.traces.names import path_of
 

@@ -14,8 +14,8 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 
+from hta_sql.store.disk.digests import is_damaged, with_checksum
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import is_damaged, with_checksum
 from hta_sql.store.disk.manifest import (
     CATALOG,
     MANIFEST,

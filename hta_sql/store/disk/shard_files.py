@@ -12,8 +12,9 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from hta_sql.errors import ParameterError
+from hta_sql.store.disk.digests import CHECKSUM, is_damaged, with_checksum
+from hta_sql.store.disk.field_types import validated
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import CHECKSUM, is_damaged, validated, with_checksum
 from hta_sql.store.disk.manifest import (
     SCHEMA_VERSION,
     SHARDS,

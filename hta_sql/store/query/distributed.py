@@ -27,8 +27,8 @@ from hta_sql.errors import (
 from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import Identity, built_from, identity_of
+from hta_sql.store.disk.digests import file_digest
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, digest_of
 from hta_sql.store.query.connection import Connection
 from hta_sql.store.query.execution import Scope, concatenated, questions_of, table_of

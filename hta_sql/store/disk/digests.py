@@ -1,15 +1,12 @@
-"""Integrity of JSON and Parquet files: SHA-256 checksums, and type checks of parsed fields."""
+"""Computes the SHA-256 of files, and writes JSON files that contain their own checksum."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import reprlib
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
-from types import UnionType
-from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO
 
 CHECKSUM = "sha256"
 
@@ -18,11 +15,6 @@ HASHED_BYTES = 1 << 17
 
 _OPEN = "0" * 64
 """Placeholder for the digest while it is computed."""
-
-Made = TypeVar("Made")
-Check = Callable[[Any], bool]
-
-_BIGINT = 1 << 63
 
 
 def with_checksum(values: Mapping[str, Any]) -> bytes:
@@ -70,37 +62,3 @@ def digest_of_stream(file: BinaryIO) -> str:
     while count := file.readinto(view):  # type: ignore[attr-defined]  # binary files have readinto
         digest.update(view[:count])
     return digest.hexdigest()
-
-
-def validated(made: Made) -> Made:
-    """Check the field types of a data class and return it; integers must fit a BIGINT.
-
-    Raises:
-        TypeError: A field has the wrong type.
-    """
-    fields: type = type(made)
-    for name, check in _checks(fields).items():
-        if not check(getattr(made, name)):
-            value = reprlib.repr(getattr(made, name))
-            raise TypeError(f"{name} of a {type(made).__name__} is {value}")
-    return made
-
-
-@cache
-def _checks(kind: type) -> dict[str, Check]:
-    """Build the type check of each field. Cached per class, because a store has many ranks."""
-    return {name: _check(hint) for name, hint in get_type_hints(kind).items()}
-
-
-def _check(hint: Any) -> Check:
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        checks = [_check(arg) for arg in args]
-        return lambda value: any(check(value) for check in checks)
-    if origin in (dict, list):
-        inner = _check(args[-1])
-        items: Callable[[Any], Any] = dict.values if origin is dict else iter
-        return lambda value: type(value) is origin and all(map(inner, items(value)))
-    if hint is int:
-        return lambda value: type(value) is int and -_BIGINT <= value < _BIGINT
-    return lambda value: hint is Any or type(value) is hint
