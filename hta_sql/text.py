@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,11 @@ _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
 """One month: a larger number of nanoseconds is a timestamp, and is not scaled [ns]."""
+_DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
+"""Decimals ─▶ upper limit of the numbers shown with them: three significant digits."""
+
+_NEXT_UNIT = 999.5
+
 _TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 _FRAME = re.compile(r"((?:[A-Za-z]:)?[^:()<>]+\.\w+)(:\d+|\(\d+\):)( .+)")
 """Stack frame: path, line and function, as in ``a/train.py:47 in step`` or ``train.py(47): step``."""
@@ -84,6 +90,34 @@ def time_text(ns: float) -> str:
         if abs(ns) >= factor:
             return f"{ns / factor:,.3f} {unit}"
     return f"{int(ns)} ns" if ns == int(ns) else f"{ns:.3g} ns"
+
+
+def duration_unit(longest_ns: float) -> tuple[float, str]:
+    """Return the unit for times up to a maximum: (ns per unit, name)."""
+    return _unit(longest_ns, "ns", ("s", "ms", "µs"))
+
+
+def size_unit(most: float) -> tuple[float, str]:
+    """Return the unit for sizes up to a maximum: (bytes per unit, name)."""
+    return _unit(most, "bytes", ("GB", "MB", "kB"))
+
+
+def _unit(most: float, least: str, names: tuple[str, str, str]) -> tuple[float, str]:
+    units = zip((1e9, 1e6, 1e3), names, strict=True)
+    return next((unit for unit in units if most >= unit[0]), (1.0, least))
+
+
+def duration_text(ns: float) -> str:
+    """Format a time for a title with three significant digits; ``page.js`` does the same."""
+    if abs(ns) >= _LONGEST_TIME_NS:
+        return time_text(ns)
+    units = ((1, "ns"), (1e3, "µs"), (1e6, "ms"))
+    size, unit = next((each for each in units if abs(ns) / each[0] < _NEXT_UNIT), (1e9, "s"))
+    number = abs(ns) / size
+    is_whole = size == 1 and ns == int(ns)
+    digits = 0 if is_whole else next(digits for digits, end in _DIGITS_TO if number < end)
+    rounded = math.floor(number * 10**digits + 0.5) / 10**digits
+    return f"{'-' * (ns < 0)}{rounded:,.{digits}f} {unit}"
 
 
 def size_text(size: float) -> str:

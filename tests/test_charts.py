@@ -25,6 +25,7 @@ from hta_sql.charts.communication.what_if import saving_label
 from hta_sql.charts.drawing import style
 from hta_sql.errors import ParameterError
 from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.text import duration_text
 from tests.drawn_marks import charts_in, picture_marks, size_of_png
 from tests.report_pages import kernel
 
@@ -314,7 +315,7 @@ def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
 def test_times_have_three_digits_of_which_zeros_are_some() -> None:
     """Times have three digits, and a value that rounds to 1,000 moves to the next unit."""
     times = [1_900_000, 1_910_000, 10_000_000, 10_100_000, 1_125_000, 999_600, 37, 0, -2_500, 2e12]
-    assert [style.duration_text(ns) for ns in times] == [
+    assert [duration_text(ns) for ns in times] == [
         *("1.90 ms", "1.91 ms", "10.0 ms", "10.1 ms", "1.13 ms", "1.00 ms", "37 ns", "0 ns"),
         *("-2.50 µs", "2,000 s"),
     ]

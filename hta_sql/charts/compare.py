@@ -17,16 +17,14 @@ from hta_sql.charts.drawing.style import (
     by_name,
     colors,
     data,
-    duration_text,
-    duration_unit,
     headed,
     labels,
     nothing,
-    size_unit,
     subtitled,
     tooltips,
     zoom,
 )
+from hta_sql.text import duration_text, duration_unit, size_unit
 
 SIDE_COLORS = (BLUE, SKY_BLUE, "#BBBBBB")
 """Colors of control, test and difference."""

@@ -10,8 +10,6 @@ from hta_sql.charts.drawing.palette import NEUTRAL_COLOR, PALE_COLOR
 from hta_sql.charts.drawing.style import (
     by_run,
     colors,
-    duration_text,
-    duration_unit,
     headed,
     marks,
     order,
@@ -19,6 +17,7 @@ from hta_sql.charts.drawing.style import (
     subtitled,
     zoom,
 )
+from hta_sql.text import duration_text, duration_unit
 
 _PANELS = (
     ("kernel_duration", "Kernel duration", "shorter than their call", "others"),

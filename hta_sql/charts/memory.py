@@ -26,7 +26,6 @@ from hta_sql.charts.drawing.style import (
     bars_by_name,
     colors,
     data,
-    duration_unit,
     headed,
     labels,
     lane_names,
@@ -34,12 +33,11 @@ from hta_sql.charts.drawing.style import (
     nothing,
     order,
     present,
-    size_unit,
     subtitled,
     zoom,
 )
 from hta_sql.charts.memory_file import CATEGORIES
-from hta_sql.text import size_text
+from hta_sql.text import duration_unit, size_text, size_unit
 
 MOMENTS, RECTANGLES = 4, 600
 """Maximum number of flame graphs in a chart, and of rectangles in all of them."""

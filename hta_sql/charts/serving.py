@@ -8,14 +8,8 @@ import pandas as pd
 from hta_sql.charts.drawing.bars import Stack, stacked_bars
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import CLASS_COLORS, IDLE_COLOR, NORMAL_COLOR
-from hta_sql.charts.drawing.style import (
-    WIDTH,
-    bars,
-    colors,
-    duration_unit,
-    headed,
-    present,
-)
+from hta_sql.charts.drawing.style import WIDTH, bars, colors, headed, present
+from hta_sql.text import duration_unit
 
 PHASES = {
     "prefill": "#0072B2",

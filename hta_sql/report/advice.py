@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.drawing.style import duration_text
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.first_screen import FirstScreen, analysis_of
 from hta_sql.report.links import linked
@@ -16,7 +15,7 @@ from hta_sql.report.reasons import no_rows
 from hta_sql.report.rendering import render
 from hta_sql.report.sql_calls import sql_markup
 from hta_sql.report.tables import table_markup
-from hta_sql.text import cut_middle, printable
+from hta_sql.text import cut_middle, duration_text, printable
 
 CARDS = 6
 """Maximum number of rules with a card; the table lists all rules."""

@@ -14,10 +14,9 @@ from typing import Any
 import pyarrow as pa
 from markupsafe import Markup
 
-from hta_sql.charts.drawing.style import duration_unit, size_unit
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.cells import NULL, cell_text, column_unit
-from hta_sql.text import plain_number, printable
+from hta_sql.text import duration_unit, plain_number, printable, size_unit
 
 _ACRONYMS = {
     word.lower(): word

@@ -10,7 +10,6 @@ from typing import Any
 from markupsafe import Markup
 
 from hta_sql.charts.drawing.palette import DARK, ON_COLOR
-from hta_sql.charts.drawing.style import duration_text
 from hta_sql.report.advice import first_cards
 from hta_sql.report.first_screen import (
     NEEDED,
@@ -26,7 +25,7 @@ from hta_sql.report.reasons import no_rows
 from hta_sql.report.rendering import missing, render
 from hta_sql.report.serving import Serving, serving_of
 from hta_sql.report.tiles import TILES, job_text, tiles_markup
-from hta_sql.text import cut_middle, printable
+from hta_sql.text import cut_middle, duration_text, printable
 
 RUNS = 6
 """Maximum number of runs with a bar on the first screen."""

@@ -8,11 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.page import FOLDER
 from hta_sql.report.headings import sentence
 from hta_sql.templates import Templates
-from hta_sql.text import printable
+from hta_sql.text import duration_text, printable
 
 
 @cache

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hta_sql.charts.drawing.style import duration_text
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.results.serving_phases import (
     bound_sentence,
@@ -14,7 +13,7 @@ from hta_sql.results.serving_phases import (
     token_rates,
     work_sentence,
 )
-from hta_sql.text import printable
+from hta_sql.text import duration_text, printable
 
 PHASES = 4
 """Maximum number of phases with a sentence."""

@@ -7,12 +7,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.drawing.style import duration_text
 from hta_sql.report.first_screen import STEP_PARTS, FirstScreen
 from hta_sql.report.rendering import render
 from hta_sql.results.losses import lost_text
 from hta_sql.results.lower_bounds import is_lower_bound
-from hta_sql.text import counted, size_text
+from hta_sql.text import counted, duration_text, size_text
 
 TILES = 6
 """Maximum number of tiles."""

@@ -216,7 +216,7 @@
   // The first screen for a choice of rank and step, from the exact figures.
   const held = document.getElementById("figures");
   const figures = held && JSON.parse(held.textContent);
-  // Three digits, of which zeros are some, as style.py writes them.
+  // Three digits, of which zeros are some, as duration_text in text.py writes them.
   const time = (ns) => {
     const [size, unit] = [[1, "ns"], [1e3, "µs"], [1e6, "ms"]].find(([size]) => Math.abs(ns) / size < 999.5) || [1e9, "s"];
     const number = Math.abs(ns) / size;

@@ -20,13 +20,13 @@ from hta_sql.charts.drawing.style import (
     by_run,
     colors,
     data,
-    duration_unit,
     headed,
     marks,
     present,
     subtitled,
     zoom,
 )
+from hta_sql.text import duration_unit
 
 PASSES = {
     "forward": PHASE_COLORS["forward"],

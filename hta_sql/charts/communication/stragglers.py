@@ -13,13 +13,13 @@ from hta_sql.charts.drawing.palette import (
 from hta_sql.charts.drawing.style import (
     WIDTH,
     colors,
-    duration_unit,
     headed,
     lane_names,
     marks,
     panel_each,
     present,
 )
+from hta_sql.text import duration_unit
 
 NO_VERDICT = "HTA's rule always names some ranks, so it gives no verdict; for one, see the chart “Stragglers”."
 

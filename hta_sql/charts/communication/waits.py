@@ -8,8 +8,8 @@ import pandas as pd
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import CELLS, matrix
 from hta_sql.charts.drawing.palette import WAIT_COLOR, ramp
-from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
-from hta_sql.text import counted
+from hta_sql.charts.drawing.style import by_run, headed, shades
+from hta_sql.text import counted, duration_unit
 
 KINDS = 4
 """Maximum number of collective kinds to name."""

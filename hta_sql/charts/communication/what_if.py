@@ -11,17 +11,8 @@ import pandas as pd
 from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR
-from hta_sql.charts.drawing.style import (
-    WIDTH,
-    by_run,
-    colors,
-    data,
-    duration_text,
-    duration_unit,
-    headed,
-    nothing,
-    subtitled,
-)
+from hta_sql.charts.drawing.style import WIDTH, by_run, colors, data, headed, nothing, subtitled
+from hta_sql.text import duration_text, duration_unit
 
 RECORDED, REPLAYED, AT_BEST = "as recorded", "replayed", "at best"
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hta_sql.charts.declared.rows import Declared, heading
 from hta_sql.charts.drawing.bars import Parts
-from hta_sql.charts.drawing.names import distinct
+from hta_sql.charts.drawing.names import numbered
 from hta_sql.charts.drawing.palette import named_color, named_parts
 from hta_sql.charts.drawing.style import (
     MANY,
@@ -77,9 +77,9 @@ def _panels(of: Declared, rows: pd.DataFrame) -> Iterator[_Split]:
             own = split[split["part"] == title] if title else split
             yield title, of.text("value"), own, of.parts
         return
-    one = of.parts or {of.text("value"): ("", of.color)}
-    panels = {title: named_parts(parts) for title, parts in chart.get("panels", {}).items()}
-    for title, parts in (panels or {"": one}).items():
+    one = chart.get("parts") or {of.text("value"): ["", of.color]}
+    for title, declared in chart.get("panels", {"": one}).items():
+        parts = named_parts(declared)
         split = pd.concat(
             rows.assign(part=label, amount=rows[column]) for column, (label, _) in parts.items()
         )
@@ -104,7 +104,7 @@ def _largest(of: Declared, rows: pd.DataFrame, parts: Parts, top: int) -> pd.Dat
     sums = sums.sort_values(["whole", "bar", "place"], ascending=[False, True, True])
     sums = sums[sums["bar"].isin(sums["bar"].drop_duplicates()[:top])]
     lanes = sums.drop_duplicates("bar").set_index("bar")["lane"]
-    short = dict(zip(lanes.index, labels(distinct(list(lanes))), strict=True))
+    short = dict(zip(lanes.index, labels(numbered(list(lanes))), strict=True))
     return sums.assign(short=sums["bar"].map(short))
 
 

@@ -18,7 +18,6 @@ from hta_sql.charts.drawing.style import (
     WIDTH,
     by_run,
     data,
-    duration_unit,
     followed,
     headed,
     lane_names,
@@ -27,6 +26,7 @@ from hta_sql.charts.drawing.style import (
     tooltips,
     zoom,
 )
+from hta_sql.text import duration_unit
 
 _PLAIN = re.compile(r"""[^][.'"\\\x00-\x1f\u2028\u2029]+""")
 

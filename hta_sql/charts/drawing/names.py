@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 
-def distinct(names: list[str]) -> list[str]:
-    """Number equal labels, because bars with the same label would be drawn as one."""
-    seen: dict[str, int] = {}
-    for place, name in enumerate(names):
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            names[place] = f"{name} #{seen[name]}"
-    return names
+
+def numbered(labels: Iterable[str]) -> list[str]:
+    """Number repeated labels, because bars with the same label would be drawn as one."""
+    counts: defaultdict[str, int] = defaultdict(lambda: 1)
+    found: dict[str, None] = {}
+    for label in labels:
+        unique = label
+        while unique in found:
+            counts[label] += 1
+            unique = f"{label} #{counts[label]}"
+        found[unique] = None
+    return list(found)

@@ -13,7 +13,6 @@ from hta_sql.charts.drawing.style import (
     MANY,
     WIDTH,
     data,
-    duration_unit,
     followed,
     headed,
     lane_names,
@@ -22,7 +21,7 @@ from hta_sql.charts.drawing.style import (
     panel_each,
     tooltips,
 )
-from hta_sql.text import first_of
+from hta_sql.text import duration_unit, first_of
 
 SLICES = 400
 

@@ -11,7 +11,8 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.chart import Chart, rows_of
-from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
+from hta_sql.charts.drawing.names import numbered
+from hta_sql.text import CUT, cut_column, cut_middle, printable
 
 WIDTH = 640
 
@@ -46,14 +47,6 @@ OWN_COLORS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
 
 CHAINS = frozenset({"stack", "folded_stack"})
 """Columns with many names in each value."""
-
-_DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
-"""Decimals ─▶ upper limit of the numbers shown with them: three significant digits."""
-
-_NEXT_UNIT = 999.5
-
-_LONGEST_NS = 30 * 86_400 * 10**9
-"""A number of nanoseconds above a month is a point in time."""
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
@@ -128,39 +121,24 @@ def _is_numeric(kind: Any) -> bool:
 
 
 def _readable_column(column: pd.Series[Any]) -> pd.Series[Any]:
-    shown: dict[str, str] = {}
-    taken: set[str] = set()
-    for value in column:
-        if not isinstance(value, str) or value in shown:
-            continue
-        text = base = cut_middle(printable(value[: 4 * NAME_CHARACTERS]), NAME_CHARACTERS)
-        if len(value) > 4 * NAME_CHARACTERS:
-            text = base = cut_middle(
-                printable(value[:NAME_CHARACTERS] + "…" + value[-NAME_CHARACTERS:]),
-                NAME_CHARACTERS,
-            )
-        number = 1
-        while text in taken:
-            number += 1
-            text = f"{base} ({number})"
-        shown[value] = text
-        taken.add(text)
-    return column.map(lambda value: shown.get(value, value) if isinstance(value, str) else value)
+    names = list(dict.fromkeys(value for value in column if isinstance(value, str)))
+    shown = dict(zip(names, numbered(map(_readable_name, names)), strict=True))
+    return column.map(lambda value: shown[value] if isinstance(value, str) else value)
+
+
+def _readable_name(name: str) -> str:
+    if len(name) > 4 * NAME_CHARACTERS:
+        name = name[:NAME_CHARACTERS] + CUT + name[-NAME_CHARACTERS:]
+    return cut_middle(printable(name), NAME_CHARACTERS)
 
 
 def labels(names: Iterable[str]) -> list[str]:
-    """Shorten names to axis labels; different names get different labels.
-
-    Two names with the same label would be drawn as one bar.
-    """
+    """Shorten names to axis labels; different names get different labels."""
     texts = list(names)
-    cut = dict(zip(texts, cut_column(texts, LABEL_CHARACTERS), strict=True))
-    taken: dict[str, int] = {}
-    for text, label in cut.items():
-        taken[label] = taken.get(label, 0) + 1
-        if taken[label] > 1:
-            cut[text] = f"{label} ({taken[label]})"
-    return [cut[text] for text in texts]
+    different = list(dict.fromkeys(texts))
+    cut = numbered(cut_column(different, LABEL_CHARACTERS))
+    shown = dict(zip(different, cut, strict=True))
+    return [shown[text] for text in texts]
 
 
 def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
@@ -349,39 +327,8 @@ def short_runs(runs: Iterable[str]) -> dict[str, str]:
     Runs often share a long stem and differ in a few characters.
     """
     names = list(dict.fromkeys(runs))
-    stem = len(os.path.commonprefix(names))  # noqa: RUF071 - these are not paths
-    for short in (
-        [cut_middle(name, RUN_LENGTH) for name in names],
-        [CUT + cut_middle(name[stem:], RUN_LENGTH - 1) for name in names],
-    ):
-        if len(set(short)) == len(names):
-            return dict(zip(names, short, strict=True))
-    return {name: f"{cut_middle(name, RUN_LENGTH)} #{at}" for at, name in enumerate(names, 1)}
-
-
-def duration_unit(longest_ns: float) -> tuple[float, str]:
-    """Return the unit for times up to a maximum: (ns per unit, name)."""
-    return _unit(longest_ns, "ns", ("s", "ms", "µs"))
-
-
-def size_unit(most: float) -> tuple[float, str]:
-    """Return the unit for sizes up to a maximum: (bytes per unit, name)."""
-    return _unit(most, "bytes", ("GB", "MB", "kB"))
-
-
-def _unit(most: float, least: str, names: tuple[str, str, str]) -> tuple[float, str]:
-    units = zip((1e9, 1e6, 1e3), names, strict=True)
-    return next((unit for unit in units if most >= unit[0]), (1.0, least))
-
-
-def duration_text(ns: float) -> str:
-    """Format a time for a title with three significant digits; ``page.js`` does the same."""
-    if abs(ns) >= _LONGEST_NS:
-        return time_text(ns)
-    units = ((1, "ns"), (1e3, "µs"), (1e6, "ms"))
-    size, unit = next((each for each in units if abs(ns) / each[0] < _NEXT_UNIT), (1e9, "s"))
-    number = abs(ns) / size
-    is_whole = size == 1 and ns == int(ns)
-    digits = 0 if is_whole else next(digits for digits, end in _DIGITS_TO if number < end)
-    rounded = math.floor(number * 10**digits + 0.5) / 10**digits
-    return f"{'-' * (ns < 0)}{rounded:,.{digits}f} {unit}"
+    short = [cut_middle(name, RUN_LENGTH) for name in names]
+    if len(set(short)) < len(names):
+        stem = len(os.path.commonprefix(names))  # noqa: RUF071 - these are not paths
+        short = [CUT + cut_middle(name[stem:], RUN_LENGTH - 1) for name in names]
+    return dict(zip(names, numbered(short), strict=True))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hta_sql.charts.drawing.style import duration_unit, size_unit
 from hta_sql.library.declared import Column
+from hta_sql.text import duration_unit, size_unit
 
 
 def scaled(

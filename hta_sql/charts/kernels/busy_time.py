@@ -15,8 +15,6 @@ from hta_sql.charts.drawing.style import (
     by_run,
     colors,
     data,
-    duration_text,
-    duration_unit,
     headed,
     label_angle,
     labels,
@@ -29,6 +27,7 @@ from hta_sql.charts.drawing.style import (
     subtitled,
     tooltips,
 )
+from hta_sql.text import duration_text, duration_unit
 
 TOTALS = "Total duration of all launches with that name."
 

@@ -12,7 +12,6 @@ from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, ORANGE, O
 from hta_sql.charts.drawing.style import (
     WIDTH,
     colors,
-    duration_unit,
     headed,
     labels,
     marks,
@@ -20,6 +19,7 @@ from hta_sql.charts.drawing.style import (
     subtitled,
     zoom,
 )
+from hta_sql.text import duration_unit
 
 VERDICTS = {
     "slow rank": OUTLIER_COLOR,

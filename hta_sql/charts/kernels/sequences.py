@@ -6,16 +6,10 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.names import distinct
+from hta_sql.charts.drawing.names import numbered
 from hta_sql.charts.drawing.palette import NEUTRAL_COLOR
-from hta_sql.charts.drawing.style import (
-    bars_by_name,
-    duration_unit,
-    headed,
-    labels,
-    lane_names,
-    zoom,
-)
+from hta_sql.charts.drawing.style import bars_by_name, headed, labels, lane_names, zoom
+from hta_sql.text import duration_unit
 
 
 @figure
@@ -32,7 +26,7 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
         for place, lane, count in zip(rows["sequence_id"], lanes, rows["kernel_count"], strict=True)
     ]
     size, unit = duration_unit(float(rows["device_sum_ns"].max()) if len(rows) else 0)
-    rows = rows.assign(short=labels(distinct(places)), time=rows["device_sum_ns"] / size)
+    rows = rows.assign(short=labels(numbered(places)), time=rows["device_sum_ns"] / size)
     tooltip = {
         "pattern": "Sequence",
         "occurrence_count:,": "Calls",

@@ -18,7 +18,6 @@ from hta_sql.charts.drawing.style import (
     bars_by_name,
     by_run,
     colors,
-    duration_unit,
     headed,
     labels,
     marks,
@@ -26,6 +25,7 @@ from hta_sql.charts.drawing.style import (
     shades,
     subtitled,
 )
+from hta_sql.text import duration_unit
 
 TENSOR_COLORS = {"yes": TENSOR_COLOR, "no": NEUTRAL_COLOR, "unknown": PALE_COLOR}
 

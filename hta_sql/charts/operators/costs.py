@@ -7,14 +7,13 @@ import pandas as pd
 
 from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.names import distinct
+from hta_sql.charts.drawing.names import numbered
 from hta_sql.charts.drawing.palette import HOST_COLORS, NEUTRAL_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars_by_name,
     by_name,
     data,
-    duration_unit,
     headed,
     labels,
     lane_names,
@@ -24,6 +23,7 @@ from hta_sql.charts.drawing.style import (
     tooltips,
     zoom,
 )
+from hta_sql.text import duration_unit
 
 DELAYS = {
     "launch_delay_ns": ("Operator to launch", HOST_COLORS["operator"]),
@@ -79,8 +79,8 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
     many = len(table[["run", "rank"]].drop_duplicates()) > 1
     lanes = lane_names(rows, *(("rank", "operator_name") if many else ("operator_name",)))
     rows = rows.assign(lane=lanes)
-    numbered = [f"{lane} ({count:,} calls)" for lane, count in zip(lanes, rows["call_count"])]  # noqa: B905 - both from one table
-    rows = rows.assign(short=labels(distinct(numbered)))
+    counted = [f"{lane} ({count:,} calls)" for lane, count in zip(lanes, rows["call_count"])]  # noqa: B905 - both from one table
+    rows = rows.assign(short=labels(numbered(counted)))
     panels = [
         _delays(rows, column, part, with_names=place == 0)
         for place, (column, part) in enumerate(DELAYS.items())

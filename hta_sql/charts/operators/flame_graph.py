@@ -11,17 +11,9 @@ import pandas as pd
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.flames import flames, widest
 from hta_sql.charts.drawing.palette import HOST_COLORS
-from hta_sql.charts.drawing.style import (
-    RUNS,
-    by_run,
-    colors,
-    duration_unit,
-    headed,
-    nothing,
-    present,
-    subtitled,
-)
+from hta_sql.charts.drawing.style import RUNS, by_run, colors, headed, nothing, present, subtitled
 from hta_sql.library.vendors import call_name
+from hta_sql.text import duration_unit
 
 _IN_ORDER = ("Python", "built-in", "module", "operator", "runtime call", "annotation")
 

@@ -16,7 +16,6 @@ from hta_sql.charts.drawing.style import (
     WIDTH,
     colors,
     data,
-    duration_unit,
     headed,
     lane_names,
     marks,
@@ -24,6 +23,7 @@ from hta_sql.charts.drawing.style import (
     present,
     zoom,
 )
+from hta_sql.text import duration_unit
 
 CATEGORIES = {
     "gemm": CLASS_COLORS["computation"],

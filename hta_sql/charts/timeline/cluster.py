@@ -13,7 +13,8 @@ from hta_sql.charts.drawing.palette import (
     SKY_BLUE,
     ramp,
 )
-from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
+from hta_sql.charts.drawing.style import by_run, headed, shades
+from hta_sql.text import duration_unit
 
 BUCKETS = 4_000
 """Maximum number of time buckets of all ranks: a browser draws them in a second."""

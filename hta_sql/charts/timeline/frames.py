@@ -6,15 +6,8 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.palette import NORMAL_COLOR, SERIES_COLORS
-from hta_sql.charts.drawing.style import (
-    TIMELINE_WIDTH,
-    colors,
-    duration_unit,
-    headed,
-    marks,
-    readable,
-    zoom,
-)
+from hta_sql.charts.drawing.style import TIMELINE_WIDTH, colors, headed, marks, readable, zoom
+from hta_sql.text import duration_unit
 
 MAX_EVENTS = 5000
 

@@ -11,14 +11,13 @@ from hta_sql.charts.drawing.palette import CLASS_COLORS
 from hta_sql.charts.drawing.style import (
     TIMELINE_WIDTH,
     colors,
-    duration_text,
-    duration_unit,
     headed,
     lane_names,
     marks,
     present,
     zoom,
 )
+from hta_sql.text import duration_text, duration_unit
 
 MAX_LANES = 100
 """Maximum number of streams that remain readable in a timeline."""

@@ -11,12 +11,12 @@ from hta_sql.charts.drawing.style import (
     bars_by_name,
     by_run,
     colors,
-    duration_unit,
     headed,
     labels,
     present,
     subtitled,
 )
+from hta_sql.text import duration_unit
 
 CAUSES = {
     "data loading": COLORS["data loading"],

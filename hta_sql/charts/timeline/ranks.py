@@ -23,8 +23,6 @@ from hta_sql.charts.drawing.style import (
     by_run,
     colors,
     data,
-    duration_text,
-    duration_unit,
     followed,
     headed,
     lane_names,
@@ -34,6 +32,7 @@ from hta_sql.charts.drawing.style import (
     zoom,
 )
 from hta_sql.charts.timeline.gpu import filled_to
+from hta_sql.text import duration_text, duration_unit
 
 MAX_LANES = 100
 

@@ -10,7 +10,8 @@ from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
     NEUTRAL_COLOR,
 )
-from hta_sql.charts.drawing.style import WIDTH, data, duration_unit, tooltips
+from hta_sql.charts.drawing.style import WIDTH, data, tooltips
+from hta_sql.text import duration_unit
 
 
 @figure
