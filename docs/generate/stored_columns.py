@@ -32,7 +32,7 @@ def defined_columns() -> Columns:
     """Return the columns of each table, by running the ingest on an empty list of events."""
     columns = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
-        stage_events(con, TraceBatch())
+        stage_events(con, TraceBatch([], [0]))
         stage_cluster_data(con, None)
         stage_dump(con, None)
         stage_snapshot(con, None)
