@@ -182,7 +182,7 @@ def job_report(factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     def make(store: Path) -> None:
         job = write_job(store.parent / "traces", JobSpec(ranks=4, steps=3, layers=2))
         with hta_sql.ingest(job.files[0].parent, store, run="job") as opened:
-            write_report(opened, store.parent / "report.html")
+            write_report(opened, store.parent / "report.html", everything=True)
 
     store = made_once(factory, "report_job", make)
     return store, store.parent / "report.html"

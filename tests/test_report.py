@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from markupsafe import escape
 
@@ -24,6 +25,7 @@ from hta_sql.report import write_report
 from hta_sql.report.contents import topics
 from hta_sql.report.first_screen import QUESTIONS
 from hta_sql.report.links import linked
+from hta_sql.results.result import Result
 from tests.drawn_marks import charts_in
 from tests.many_ranks import ManyRanks
 from tests.report_pages import Browser, Elements, job_report, kernel, section_of
@@ -128,11 +130,9 @@ def narrow_page(
     """Write a report on two ranks with three rows per table; return its path and the output."""
     out, err = io.StringIO(), io.StringIO()
     page = tmp_path_factory.mktemp("narrow") / "out.html"
-    scope = ("--runs", "job", "--ranks", "1,2", "--rows", "3")
+    scope = ("--runs", "job", "--ranks", "1,2", "--rows", "3", "--title", "Mine", "--all")
     with redirect_stdout(out), redirect_stderr(err):
-        assert (
-            main(["report", str(job_store.path), "-o", str(page), "--title", "Mine", *scope]) == 0
-        )
+        assert main(["report", str(job_store.path), "-o", str(page), *scope]) == 0
     return page, out.getvalue(), err.getvalue()
 
 
@@ -162,9 +162,50 @@ def test_rows_that_are_left_out_are_counted(
     assert kept == list(highest.sort_index()["idle_ns"])
 
 
+def test_a_page_has_the_main_sections_and_those_that_it_names(
+    job_store: TraceStore, page: Path, tmp_path: Path
+) -> None:
+    """Other analyses are listed by name; the page with all of them does not list any."""
+    text = write_report(job_store, tmp_path / "main.html").read_text(encoding="utf-8")
+    more = section_of(text, "more")
+    named = {
+        name
+        for table in ("advice", "top_costs")
+        for name in job_store.run(table).df()["next_analysis"].dropna()
+    }
+    for topic in topics(load_library()):
+        for section in topic.sections:
+            is_listed = f"<code>{section.name}</code>" in more
+            left = f'<li id="{section.name}"' in section_of(text, "not-shown")
+            assert bool(section_of(text, section.name)) + is_listed + left == 1, section.name
+            if section.is_main or section.name in named:
+                assert not is_listed, section.name
+    assert "<code>queue_length_summary</code>" in more
+    assert not section_of(page.read_text(encoding="utf-8"), "more")
+
+
+def test_an_analysis_that_a_finding_names_has_a_section(
+    job_store: TraceStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name in a text of the first screen is enough."""
+    told = "Two queues are full; look at queue_length_summary."
+    costs = job_store.run("top_costs").arrow()
+    texts = pa.array([told] * len(costs), pa.string())
+    changed = costs.set_column(costs.column_names.index("message"), "message", texts)
+    run = type(job_store).run
+
+    def telling(store: TraceStore, name: str, **given: Any) -> Result:
+        result = run(store, name, **given)
+        return Result.of_rows(changed, result.analysis) if name == "top_costs" else result
+
+    monkeypatch.setattr(type(job_store), "run", telling)
+    text = write_report(job_store, tmp_path / "told.html").read_text(encoding="utf-8")
+    assert section_of(text, "queue_length_summary")
+
+
 def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_path: Path) -> None:
     """Equal stores give byte-identical pages."""
-    again = write_report(job_store, tmp_path / "again.html")
+    again = write_report(job_store, tmp_path / "again.html", everything=True)
     assert again.read_bytes() == page.read_bytes()
 
 

@@ -41,6 +41,12 @@ from hta_sql.errors import HtaSqlError
     default=200,
     help="Maximum rows of a table; a note below it counts the others.",
 )
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Write all sections, also those that nothing on the page points to.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 def report(
     *,
@@ -52,6 +58,9 @@ def report(
     **wanted: Any,
 ) -> None:
     """Write one HTML file about what costs most in a STORE, with charts, tables and their SQL.
+
+    Each topic has its main sections, and those that the recommendations and findings about this job
+    name; --all adds the others.
 
     TRACES that are not ingested are read into a temporary store.
 

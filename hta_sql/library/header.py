@@ -20,7 +20,8 @@ REPORT = re.compile(
 """Syntax of one part of the line ``Report: first 2; chart; at most 64 ranks``.
 
 - ``no``: the analysis has no section.
-- ``first N``: its section is the Nth of its topic. Sections without a position follow, by name.
+- ``first N``: its section is the Nth of its topic. Sections without a position follow, by name; a
+  page has them only if something about the job names them.
 - ``table``: the analysis has a section although it has no chart.
 - ``chart``: its section has the chart only, no rows.
 - ``of several ranks`` or ``of several runs``: it compares ranks or runs and needs several.

@@ -45,10 +45,14 @@ def write_report(
     roles: Iterable[str] | None = None,
     title: str | None = None,
     rows: int = ROWS,
+    everything: bool = False,
     progress: Progress | None = None,
     failures: dict[str, str] | None = None,
 ) -> Path:
     """Write a report about a store into one HTML file.
+
+    Each topic has its main sections, and those that the first screen, the recommendations and the
+    findings about this job name.
 
     An analysis that the engine fails to compute costs only its section, which shows the error; a
     warning is logged.
@@ -61,6 +65,7 @@ def write_report(
         roles: Include only ranks with these roles (column ``role`` of ``ranks``); default: all.
         title: Title of the page; default: the names of the runs.
         rows: Maximum rows of a table on the page.
+        everything: Whether to include all sections, also those that nothing names.
         progress: Called before each analysis with (name, analyses done, total analyses).
         failures: Analyses that failed are added to it, with the reason.
 
@@ -75,7 +80,7 @@ def write_report(
         roles = [roles] if isinstance(roles, str) else sorted(roles)
         store = store.of_roles(roles)
         ranks = list(ranks or ()) or _common_ranks(store, runs)
-    answers = answers_of(store, runs, ranks, progress or (lambda *_: None))
+    answers = answers_of(store, runs, ranks, progress or (lambda *_: None), everything=everything)
     hint = _HOW_TO_USE if roles is None else f"{_HOW_TO_USE} {_of_roles(roles)}"
     failures = {} if failures is None else failures
     text = page_text(
@@ -168,6 +173,9 @@ def _panels(answers: Answers, rows: int) -> tuple[list[Panel], dict[str, str]]:
             markup = Markup().join(one.markup for one in own)
             panels.append(Panel(f"topic-{topic.key}", topic.title, markup, own, own[PAPER:]))
     panels.append(Panel("findings", "What limits these numbers", findings_markup(first, scope)))
+    if answers.omitted:
+        more = render("more", sections=answers.omitted)
+        panels.append(Panel("more", f"More ({len(answers.omitted)})", more))
     if left:
         panels.append(Panel("not-shown", f"Not shown ({len(left)})", not_shown(left)))
     return panels, {**first.failures, **failed}

@@ -21,7 +21,7 @@ from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.contents import Section, Topic, topics
-from hta_sql.report.first_screen import ANALYSES, FirstScreen
+from hta_sql.report.first_screen import ANALYSES, LINKED, FirstScreen, named_by
 from hta_sql.report.reasons import failed, no_rows, not_run, nothing_known
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
@@ -83,18 +83,25 @@ class Answers:
         scope: Scope of the report.
         first: The results of the first screen.
         contents: The topics.
-        sections: An answer for each section, in topic order. They are computed lazily, so that the
+        omitted: Sections that are left out, because nothing points to them.
+        sections: An answer for each other section, in topic order. They are computed lazily, so that the
             rows of few sections are in memory.
     """
 
     scope: Scope
     first: FirstScreen
     contents: Sequence[Topic]
+    omitted: Sequence[Section]
     sections: Iterable[Answer]
 
 
 def answers_of(
-    store: TraceStore, runs: Iterable[str] | None, ranks: Iterable[int] | None, progress: Progress
+    store: TraceStore,
+    runs: Iterable[str] | None,
+    ranks: Iterable[int] | None,
+    progress: Progress,
+    *,
+    everything: bool = False,
 ) -> Answers:
     """Run the analyses that a report needs.
 
@@ -102,6 +109,8 @@ def answers_of(
         store: The store.
         runs: Runs to include; None: all.
         ranks: Ranks to include; None: all.
+        everything: Whether to run the analyses of all sections, not only of the main ones and those
+            that the first screen names.
         progress: Called before each analysis.
 
     Raises:
@@ -113,9 +122,14 @@ def answers_of(
     scope = Scope(
         given, given.get("runs") or store.runs(), len(given.get("ranks") or store.ranks())
     )
-    progress("the first screen", 0, 1 + sum(len(topic.sections) for topic in contents))
+    sections = [section for topic in contents for section in topic.sections]
+    progress("the first screen", 0, 1 + len(sections))
     first = first_screen(store, given)
-    return Answers(scope, first, contents, _sections(store, contents, scope, first, progress))
+    named = {*LINKED, *ANALYSES, *named_by(first)}
+    omitted = [] if everything else [s for s in sections if not s.is_main and s.name not in named]
+    sections = [section for section in sections if section not in omitted]
+    answers = _sections(store, sections, scope, first, progress)
+    return Answers(scope, first, contents, omitted, answers)
 
 
 def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
@@ -146,13 +160,11 @@ def _threads(jobs: Result) -> int:
 
 def _sections(
     store: TraceStore,
-    contents: Sequence[Topic],
+    sections: Sequence[Section],
     scope: Scope,
     first: FirstScreen,
     progress: Progress,
 ) -> Iterator[Answer]:
-    sections = [section for topic in contents for section in topic.sections]
-
     @cache
     def has_rows(relation: str) -> bool:
         return bool(store.sql(sqltext.has_rows(relation)).rows()[0][0])

@@ -38,6 +38,8 @@ class Section:
     Attributes:
         analysis: The analysis.
         position: Position in the topic; infinity if the analysis's header states none.
+        is_main: Whether it is on the page even if nothing points to it: it has a position, or is the
+            user's own analysis.
         has_chart: Whether the analysis has a figure.
         has_table: Whether its rows are shown.
         parameters: Parameter values that keep the result small.
@@ -50,6 +52,7 @@ class Section:
 
     analysis: SqlObject
     position: float
+    is_main: bool
     has_chart: bool
     has_table: bool
     parameters: dict[str, Any]
@@ -81,7 +84,12 @@ class Topic:
 def topics(library: Library) -> list[Topic]:
     """Return the topics of a report with their sections, in page order."""
     known = [a for a in library.newest() if "no" not in a.report]
-    sections = [_section(a) for a in known if figure_of(a) or "table" in a.report]
+    shipped = {a.path for a in library.base.newest()}
+    sections = [
+        _section(a, is_own=a.path not in shipped)
+        for a in known
+        if figure_of(a) or "table" in a.report
+    ]
     sections.sort(key=lambda section: (section.position, section.name))
     keys = [*TOPICS, *sorted({s.analysis.topic for s in sections} - set(TOPICS))]
     return [
@@ -91,17 +99,18 @@ def topics(library: Library) -> list[Topic]:
     ]
 
 
-def _section(analysis: SqlObject) -> Section:
+def _section(analysis: SqlObject, *, is_own: bool) -> Section:
     words = analysis.report
     found = [match for word in words if (match := REPORT.fullmatch(word))]
 
     def stated(group: str) -> str | None:
         return next((match[group] for match in found if match[group]), None)
 
-    ranks = stated("ranks")
+    ranks, position = stated("ranks"), float(stated("position") or math.inf)
     return Section(
         analysis,
-        position=float(stated("position") or math.inf),
+        position=position,
+        is_main=is_own or math.isfinite(position),
         has_chart=figure_of(analysis) is not None,
         parameters={match["name"]: int(match["value"]) for match in found if match["name"]},
         max_ranks=int(ranks) if ranks else None,

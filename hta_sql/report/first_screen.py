@@ -14,6 +14,7 @@ from markupsafe import Markup
 from hta_sql.charts.drawing.palette import named_parts
 from hta_sql.library.chart_header import chart_of
 from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.report.links import named_in
 from hta_sql.report.reasons import shortly
 from hta_sql.report.rendering import render
 from hta_sql.results.result import Result
@@ -87,6 +88,30 @@ RECORDED_QUESTIONS = {
 
 NEEDS = {"Does it wait or transfer?": "collective_waits"}
 """Question ─▶ another analysis that its answer depends on."""
+
+
+LINKED = frozenset(
+    {*QUESTIONS.values(), *RECORDED_QUESTIONS.values(), *NEEDS.values(), *SUMMARIZED, *RECORDED}
+)
+"""Analyses to which the first screen links on every page."""
+
+NAMING = ("next_analysis", "message", "remedy", "limits", "verdict_reason")
+"""Columns of the results of the first screen whose texts name other analyses."""
+
+
+def named_by(first: FirstScreen) -> set[str]:
+    """Return the analyses that the texts of the first screen name, such as a recommendation's next one."""
+    tables = [getattr(first, name).arrow() for name in ANALYSES]
+    texts = {
+        text
+        for table in tables
+        for column in NAMING
+        if column in table.column_names
+        for text in table.column(column).to_pylist()
+        if text
+    }
+    found = {match["name"] for text in texts for match in named_in(text)}
+    return found | {text for text in texts if text.isidentifier()}
 
 
 def analysis_of(result: Result) -> SqlObject:

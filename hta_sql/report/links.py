@@ -36,13 +36,18 @@ def linked(text: str, sections: set[str]) -> Markup:
     return render("linked", parts=_parts(text, sections))
 
 
+def named_in(text: str) -> Iterator[re.Match[str]]:
+    """Find the names of analyses in a message: group ``name`` of each match."""
+    known = {analysis.base_name for analysis in load_library().newest()}
+    return (found for found in _NAMED.finditer(text) if found["name"] in known)
+
+
 def _parts(text: str, sections: set[str]) -> Iterator[Part]:
-    titles = {analysis.base_name: analysis.title for analysis in load_library().newest()}
+    library = load_library()
     end = 0
-    for found in _NAMED.finditer(text):
+    for found in named_in(text):
         name = found["name"]
-        if name in titles:
-            yield Part(sentence(text[end : found.start()] + (found["before"] or "")))
-            yield Part(Markup(), titles[name], name if name in sections else "")
-            end = found.end()
+        yield Part(sentence(text[end : found.start()] + (found["before"] or "")))
+        yield Part(Markup(), library.find(name).title, name if name in sections else "")
+        end = found.end()
     yield Part(sentence(text[end:]))

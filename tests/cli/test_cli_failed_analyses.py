@@ -70,18 +70,18 @@ def test_a_section_that_fails_shows_the_error(
 ) -> None:
     """The section shows the engine's message and what to do; all other sections are written."""
     assert cli("report", store, "-o", tmp_path / "whole.html").code == 0
-    fail("stragglers", "gpu_kernels_by_name")
+    fail("stragglers", "kernel_table")
     done = cli("report", store, "-o", tmp_path / "report.html")
     assert done.code == 1
-    text = f"gpu_kernels_by_name could not be computed: {SAID}"
+    text = f"kernel_table could not be computed: {SAID}"
     assert f"warning: {text}" in done.err
-    assert "The report shows errors instead of gpu_kernels_by_name, stragglers" in done.err
+    assert "The report shows errors instead of kernel_table, stragglers" in done.err
     whole, page = (
         unescape((tmp_path / f"{name}.html").read_text()) for name in ("whole", "report")
     )
     sections = [re.findall(r'<section id="(\w+)"', one) for one in (whole, page)]
     assert sections[0] == sections[1]
-    for name in ("gpu_kernels_by_name", "stragglers"):
+    for name in ("kernel_table", "stragglers"):
         (section,) = re.findall(rf'<section id="{name}">.*?</section>', page, re.DOTALL)
         assert f"{name} could not be computed: {SAID}" in section
         assert f"hta-sql run STORE {name}" in section

@@ -7,7 +7,7 @@
 -- Since: 0.1
 -- Scope: runs, ranks; a group is judged as a whole
 -- Reference: none
--- Report: chart; if fr_entries
+-- Report: first 6; chart; if fr_entries
 -- Needs: Flight Recorder dumps of a job with an operation that did not finish
 CREATE OR REPLACE MACRO hang_grid_v1(
     -- Runs to include; NULL means every run.

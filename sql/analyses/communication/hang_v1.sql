@@ -20,7 +20,7 @@
 -- Since: 0.1
 -- Scope: runs, ranks; a group is judged as a whole
 -- Reference: PyTorch Flight Recorder analyzer (torch.distributed.flight_recorder)
--- Report: table; if fr_entries
+-- Report: first 5; table; if fr_entries
 -- Needs: Flight Recorder dumps (TORCH_FR_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT) of a job with an operation that did not finish
 CREATE OR REPLACE MACRO hang_v1(
     -- Runs to include; NULL means every run.

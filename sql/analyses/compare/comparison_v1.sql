@@ -22,6 +22,7 @@
 -- Since: 0.1
 -- Reference: TraceLens trace diff, Holistic Trace Analysis TraceDiff, with parts that add up and noise
 -- Needs: two runs in the store, or different ranks or steps of one run; shapes need record_shapes=True
+-- Report: first 1
 CREATE OR REPLACE MACRO comparison_v1(
     -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,

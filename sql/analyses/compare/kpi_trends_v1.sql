@@ -16,7 +16,7 @@
 -- Reference: the kpis analysis, applied to all runs in a store
 -- Needs: several runs; tags (ingest --tag) to distinguish jobs
 -- Materialized: never; a run is compared with earlier runs
--- Report: of several runs
+-- Report: first 2; of several runs
 CREATE OR REPLACE MACRO kpi_trends_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

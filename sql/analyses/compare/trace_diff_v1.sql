@@ -11,6 +11,7 @@
 -- Since: 0.1
 -- Reference: HTA TraceDiff.compare_traces and TraceDiff.ops_diff
 -- Needs: two runs in the store, or different ranks or steps of one run
+-- Report: first 3
 CREATE OR REPLACE MACRO trace_diff_v1(
     -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,

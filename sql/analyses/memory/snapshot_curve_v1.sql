@@ -10,7 +10,7 @@
 -- Scope: runs, ranks; a snapshot has no steps
 -- Reference: torch.cuda._memory_viz.trace_plot
 -- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
--- Report: chart; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
+-- Report: first 4; chart; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_curve_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

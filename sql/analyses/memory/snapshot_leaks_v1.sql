@@ -12,7 +12,7 @@
 -- Scope: runs, ranks; a snapshot has no steps
 -- Reference: none
 -- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
--- Report: table; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
+-- Report: first 8; table; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_leaks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

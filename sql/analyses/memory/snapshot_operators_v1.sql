@@ -13,7 +13,7 @@
 -- Scope: runs, ranks; the step column contains the steps
 -- Reference: none
 -- Needs: memory snapshots with their history, and the trace of the same rank
--- Report: table; at most 16 ranks; if snapshot_events
+-- Report: first 9; table; at most 16 ranks; if snapshot_events
 CREATE OR REPLACE MACRO snapshot_operators_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

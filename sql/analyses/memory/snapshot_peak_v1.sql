@@ -11,7 +11,7 @@
 -- Scope: runs, ranks; a snapshot has no steps
 -- Reference: torch.cuda._memory_viz (Active Memory Timeline), facebookresearch/mosaic get_memory_usage_peak
 -- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
--- Report: table; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
+-- Report: first 5; table; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_peak_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -10,7 +10,7 @@
 -- Scope: runs, ranks; a snapshot has no steps
 -- Reference: torch.cuda._memory_viz.memory
 -- Needs: memory snapshots; stacks need torch.cuda.memory._record_memory_history
--- Report: chart; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
+-- Report: first 6; chart; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 -- Chart:
 --   mark = "bars"
 --   title = "Memory in use in the snapshot, by source line"

@@ -16,7 +16,7 @@
 -- Scope: runs, ranks; a snapshot has no steps
 -- Reference: torch.cuda._memory_viz.segsum, torch.cuda.memory_stats, facebookresearch/mosaic
 -- Needs: memory snapshots (torch.cuda.memory._dump_snapshot); the peak needs torch.cuda.memory._record_memory_history
--- Report: table; at most 64 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
+-- Report: first 7; table; at most 64 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_summary_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -20,7 +20,7 @@
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: TensorBoard profiler plugin, module view; TraceLens, nn_module latency
 -- Needs: nn.Module calls (with_stack)
--- Report: at most 64 ranks
+-- Report: first 1; at most 64 ranks
 -- Ranks: independent
 -- Chart:
 --   mark = "bars"

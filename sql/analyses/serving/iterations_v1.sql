@@ -8,7 +8,7 @@
 --
 -- Title: Serving iterations
 -- Shown: rank, iteration, phase, iteration_ns, request_count, new_tokens, busy_pct, context_tokens, host_ns, gap_before_ns, execution
--- Report: table
+-- Report: first 3; table
 -- Status: experimental
 -- Since: 0.1
 -- Reference: vLLM, SGLang, ATOM and TensorRT-LLM, as stated in each line of iteration_formats
