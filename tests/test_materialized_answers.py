@@ -30,6 +30,7 @@ from hta_sql.store.catalog.materialized_tables import kept_tables, keys_of
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import CATALOG, read_manifest
+from hta_sql.synthetic import JobSpec, write_job
 from tests.test_catalog import files_read
 
 if TYPE_CHECKING:
@@ -386,3 +387,16 @@ def test_an_ingest_keeps_what_is_small(ingest_trace: IngestTrace) -> None:
     with ingest_trace("two_ranks_0.json", run="a", materialize=True) as opened:
         found = kept_tables(read_manifest(Path(opened.path)), load_library())
     assert {name for name, _ in found} >= answers(load_library()).keys()
+
+
+def test_parameters_with_their_default_none_read_the_materialized_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``hta-sql advice`` passes ``None`` for what is not restricted."""
+    job = write_job(tmp_path / "traces", JobSpec(ranks=2, steps=2, layers=1))
+    hta_sql.ingest(job.files[0].parent, tmp_path / "job.store", run="job").close()
+    materialize_answers(tmp_path / "job.store", ["advice"])
+    with hta_sql.open(tmp_path / "job.store") as store:
+        expected = store.run("advice").rows()
+        monkeypatch.setattr("hta_sql.store.query.trace_store.questions_of", None)
+        assert store.run("advice", runs=None, ranks=None, steps=None).rows() == expected

@@ -60,7 +60,9 @@ def advice(
         scope = {"runs": runs, "ranks": ranks, "steps": steps}
         check_scope(opened, scope)
         part = opened.of_roles(roles)
-        print_advice(part, label(store, runs), {**scope, "min_pct": min_pct})
+        # A call without parameters reads the materialized answer, if there is one.
+        limit = {"min_pct": min_pct} if min_pct else {}
+        print_advice(part, label(store, runs), {**scope, **limit})
 
 
 def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> None:

@@ -32,7 +32,7 @@ _WORDS = {
 
 
 def check_parameters(analysis: SqlObject, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values to bind, after validation.
+    """Return the values to bind, after validation; None is omitted if it is the default.
 
     Raises:
         ParameterError: Unknown name, or a value of the wrong type.
@@ -45,7 +45,8 @@ def check_parameters(analysis: SqlObject, given: Mapping[str, Any]) -> dict[str,
                 f"{analysis.base_name} has no parameter {name!r}.{nearest(name, declared)} "
                 f"Available: {', '.join(declared)}."
             )
-        values[name] = _fit(analysis.base_name, declared[name], value)
+        if value is not None or declared[name].default != "NULL":
+            values[name] = _fit(analysis.base_name, declared[name], value)
     return values
 
 
