@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library import sqltext
-from hta_sql.library.objects import load_library
+from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.contents import Section, Topic, topics
-from hta_sql.report.first_screen import ANALYSES, LINKED, FirstScreen, named_by
+from hta_sql.report.first_screen import ANALYSES, LINKED, FirstScreen, is_on_host, named_by
 from hta_sql.report.reasons import failed, no_rows, not_run, nothing_known
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
@@ -31,6 +31,9 @@ FEW_EVENTS = 500_000
 
 Larger analyses use all cores and the memory limit by themselves.
 """
+
+HOST = "host_accounting"
+"""Run only if a rank has no device activity."""
 
 Progress = Callable[[str, int, int], None]
 """Called before each analysis with its name, the number of finished analyses and the total."""
@@ -125,7 +128,9 @@ def answers_of(
     sections = [section for topic in contents for section in topic.sections]
     progress("the first screen", 0, 1 + len(sections))
     first = first_screen(store, given)
-    named = {*LINKED, *ANALYSES, *named_by(first)}
+    named = {*LINKED, *ANALYSES, *named_by(first)} - (
+        set() if len(first.host_accounting) else {HOST}
+    )
     omitted = [] if everything else [s for s in sections if not s.is_main and s.name not in named]
     sections = [section for section in sections if section not in omitted]
     answers = _sections(store, sections, scope, first, progress)
@@ -143,14 +148,20 @@ def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
             return store.run(name, **taken_by(analysis, given))
         except QueryError as error:  # costs only what is shown of this analysis
             failures[name] = failed(analysis, error)
-            return Result.of_rows(pa.table({c.name: [] for c in analysis.columns}), analysis)
+            return _nothing(analysis)
 
     jobs = result_of("jobs")
     # Start with the slowest.
-    names = sorted({*ANALYSES} - {"jobs"}, key=lambda name: (name != "advice", name))
+    names = sorted({*ANALYSES} - {"jobs", HOST}, key=lambda name: (name != "advice", name))
     results = computed_ahead(result_of, names, _threads(jobs))
     found = dict(zip(names, results, strict=True))
+    is_needed = any(map(is_on_host, found["step_accounting"].records()))
+    found[HOST] = result_of(HOST) if is_needed else _nothing(library.find(HOST))
     return FirstScreen(jobs=jobs, **found, failures=dict(sorted(failures.items())))
+
+
+def _nothing(analysis: SqlObject) -> Result:
+    return Result.of_rows(pa.table({c.name: [] for c in analysis.columns}), analysis)
 
 
 def _threads(jobs: Result) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from markupsafe import Markup
 
@@ -32,6 +33,7 @@ class FirstScreen:
     rank_health: Result
     kpis: Result
     step_accounting: Result
+    host_accounting: Result
     stragglers: Result
     advice: Result
     top_costs: Result
@@ -58,8 +60,14 @@ SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"
 RECORDED = {"hang": "Flight Recorder dumps", "snapshot_peak": "memory snapshots"}
 """Analysis ─▶ the files that it reads, which have no steps."""
 
-STEP_PARTS = named_parts(chart_of(load_library().find("step_accounting"))["parts"])
-"""Column of ``step_accounting`` ─▶ label and color, in stacking order."""
+DEVICE_PARTS, HOST_PARTS = (
+    named_parts(chart_of(load_library().find(name))["parts"])
+    for name in ("step_accounting", "host_accounting")
+)
+"""Column of an analysis ─▶ label and color, in stacking order."""
+
+STEP_PARTS = DEVICE_PARTS | HOST_PARTS
+"""Parts of a step: those of the device, and for a rank without device activity those of the host."""
 
 QUESTIONS = {
     "Where does a step go?": "step_accounting",
@@ -90,6 +98,9 @@ NEEDS = {"Does it wait or transfer?": "collective_waits"}
 """Question ─▶ another analysis that its answer depends on."""
 
 
+ON_HOST = {"step_accounting": "host_accounting"}
+"""Analysis of device activity ─▶ the one that answers the question without a device."""
+
 LINKED = frozenset(
     {*QUESTIONS.values(), *RECORDED_QUESTIONS.values(), *NEEDS.values(), *SUMMARIZED, *RECORDED}
 )
@@ -112,6 +123,28 @@ def named_by(first: FirstScreen) -> set[str]:
     }
     found = {match["name"] for text in texts for match in named_in(text)}
     return found | {text for text in texts if text.isidentifier()}
+
+
+def accounted(first: FirstScreen) -> list[dict[str, Any]]:
+    """Return the parts of each step: device parts, or for ranks without a device those of the host.
+
+    Each row has the columns ``run``, ``rank``, ``step``, ``step_ns``, ``wait_ns`` (exposed wait for
+    other ranks) and all of :data:`STEP_PARTS`; parts of the other kind are None.
+    """
+    hosts = {(row["run"], row["rank"], row["step"]): row for row in first.host_accounting.records()}
+    rows = []
+    for row in first.step_accounting.records():
+        keys = {name: row[name] for name in ("run", "rank", "step", "step_ns")}
+        host = hosts.get((row["run"], row["rank"], row["step"])) if is_on_host(row) else None
+        known = {name: host[name] for name in HOST_PARTS} if host else row
+        parts = {name: known.get(name) for name in STEP_PARTS}
+        rows.append({**keys, "wait_ns": row["exposed_wait_ns"], **parts})
+    return rows
+
+
+def is_on_host(row: Mapping[str, Any]) -> bool:
+    """Return whether a row of ``step_accounting`` or of :func:`accounted` has no device parts."""
+    return row["compute_ns"] is None
 
 
 def analysis_of(result: Result) -> SqlObject:
@@ -140,7 +173,8 @@ def questions_markup(
         items = [item for item in asked if item[1] in sections]
         return render("questions", items=items, need_events=len(QUESTIONS) - 1)
     items = []
-    for question, answer in QUESTIONS.items():
+    for question, device in QUESTIONS.items():
+        answer = device if device in sections else ON_HOST.get(device, device)
         needed = NEEDS.get(question, answer)
         if {answer, needed} <= sections or answer == "advice":
             items.append((question, answer, ""))

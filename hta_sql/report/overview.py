@@ -12,12 +12,15 @@ from markupsafe import Markup
 from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.report.advice import first_cards
 from hta_sql.report.first_screen import (
+    HOST_PARTS,
     NEEDED,
     RECORDED,
     STEP_PARTS,
     SUMMARIZED,
     FirstScreen,
+    accounted,
     analysis_of,
+    is_on_host,
 )
 from hta_sql.report.headings import sentence
 from hta_sql.report.links import linked
@@ -42,6 +45,12 @@ UNRECORDED = tuple(name for name in STEP_PARTS if name.startswith("unrecorded_")
 LATE = 2
 """Maximum number of stragglers with a sentence."""
 
+DEVICE_NOTE = (
+    "Transfers, waits for other ranks and copies count only if not overlapped by computation."
+)
+HOST_NOTE = "Parts are those of the thread that runs the steps."
+"""What the parts of a step mean: for runs with device activity, and without."""
+
 NOTHING = Markup()
 
 Row = dict[str, Any]
@@ -64,8 +73,8 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
         return render(
             "overview", failures=failures, **blank, sides=[], run_count=0, questions=questions
         )
-    accounted = first.step_accounting.records()
-    runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
+    steps = accounted(first)
+    runs = {run: list(rows) for run, rows in groupby(steps, key=lambda row: row["run"])}
     shown = dict(list(runs.items())[:RUNS])
     judged = first.stragglers.records()
     longest = max((_mean(rows)["step_ns"] for rows in shown.values()), default=0)
@@ -131,9 +140,7 @@ def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
         step = whole["step_ns"]
         what = f"{'A step' if _has_steps(rows) else 'The capture'} takes"
         what = f"{cut_middle(run, 40)}:" if several else what
-        share = "; the traces have no GPU activity"
-        if run in with_gpus:
-            share = _compute_share(whole)
+        share = _compute_share(whole) if run in with_gpus else _host_share(whole)
         durations.append(f"{what} {duration_text(step)}{'' if several else share}")
     if not several:
         return durations[0].replace("%", " %")
@@ -150,6 +157,15 @@ def _compute_share(means: Mapping[str, float]) -> str:
     if means["step_ns"] - recorded < means["step_ns"] / 100:
         return f"; {share} it"
     return f", {duration_text(recorded)} of it recorded; {share} the recorded time"
+
+
+def _host_share(means: Mapping[str, float]) -> str:
+    """Return the clause about the largest part of the host's step, if it is known."""
+    name = max(HOST_PARTS, key=lambda name: means[name])
+    if not means[name]:
+        return "; the traces have no GPU activity"
+    words = HOST_PARTS[name][0]
+    return f", {means[name] / means['step_ns']:.0%} of it {words}; the traces have no GPU activity"
 
 
 def _recorded(means: Mapping[str, float]) -> float:
@@ -174,6 +190,7 @@ def _side(
         "what": "a step" if _has_steps(rows) else "the capture",
         "bar": _bar(whole, longest, LETTERS // min(runs, 2)),
         "key": _key(whole),
+        "note": HOST_NOTE if all(map(is_on_host, rows)) else DEVICE_NOTE,
         "is_partial": any(whole[name] for name in UNRECORDED),
         "unmatched_ns": unmatched if is_unmatched else None,
         "ranks": ranks,
@@ -188,7 +205,7 @@ def _mean(rows: Iterable[Row]) -> dict[str, float]:
     return {
         # NULL means undecided; that time is part of idle_before_ns.
         name: sum(row[name] or 0 for row in listed) / len(listed)
-        for name in ("step_ns", *STEP_PARTS)
+        for name in ("step_ns", "wait_ns", *STEP_PARTS)
     }
 
 
@@ -290,17 +307,17 @@ def _ranks(
         (
             rank,
             _bar(means[rank], longest),
-            {"cause": late.get(rank), "wait_ns": means[rank]["exposed_wait_ns"]},
+            {"cause": late.get(rank), "wait_ns": means[rank]["wait_ns"]},
         )
         for rank in _chosen(means, late)
     ], len(means)
 
 
 def _chosen(means: Mapping[int, Mapping[str, float]], late: Mapping[int, str]) -> list[int]:
-    middle = sorted(mean["exposed_wait_ns"] for mean in means.values())[len(means) // 2]
+    middle = sorted(mean["wait_ns"] for mean in means.values())[len(means) // 2]
     unusual = sorted(
         means,
-        key=lambda rank: (rank not in late, -abs(means[rank]["exposed_wait_ns"] - middle), rank),
+        key=lambda rank: (rank not in late, -abs(means[rank]["wait_ns"] - middle), rank),
     )
     return sorted(unusual[:RANKS])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.report.first_screen import STEP_PARTS, FirstScreen
+from hta_sql.report.first_screen import HOST_PARTS, STEP_PARTS, FirstScreen, accounted, is_on_host
 from hta_sql.report.rendering import render
 from hta_sql.results.losses import lost_text
 from hta_sql.results.lower_bounds import is_lower_bound
@@ -15,6 +15,9 @@ from hta_sql.text import counted, duration_text, size_text
 
 TILES = 6
 """Maximum number of tiles."""
+
+HOST_TILES = 3
+"""Number of tiles about the parts of a step of a run without device activity."""
 
 MEANS_FROM = 512
 """Number of ranks above which the page contains mean steps of ranks instead of all steps."""
@@ -98,6 +101,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
     ends = [duration_text(end) for end in (min(steps), max(steps))] if steps else []
     spread = f", {ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ""
     yield f"{'step time' if steps else 'capture time'}{spread}", duration_text(step)
+    yield from _on_host(rows)
     if kpi["compute_pct"] is not None:
         yield "computing", _percent(kpi["compute_pct"])
     if kpi["mfu_pct"] is not None:
@@ -117,9 +121,20 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         yield f"exposed communication{of}", _percent(kpi["exposed_communication_pct"])
 
 
+def _on_host(rows: list[Row]) -> Iterator[tuple[str, str]]:
+    """Yield the largest parts of the host's steps, for a run without device activity."""
+    total = sum(row["step_ns"] for row in rows)
+    if not total or not all(map(is_on_host, rows)):
+        return
+    shares = {name: 100 * sum(row[name] or 0 for row in rows) / total for name in HOST_PARTS}
+    for name in sorted(shares, key=lambda name: -shares[name])[:HOST_TILES]:
+        if shares[name] >= 1:
+            yield HOST_PARTS[name][0], _percent(shares[name])
+
+
 def _mean_wait(rows: list[Row]) -> float:
     """Return the mean exposed wait of the steps [ns], as in the bar of the step."""
-    return sum(row["exposed_wait_ns"] or 0 for row in rows) / len(rows)
+    return sum(row["wait_ns"] or 0 for row in rows) / len(rows)
 
 
 def idle_figure(idle_pct: float, launch_bound_pct: float | None) -> tuple[str, str]:
@@ -150,7 +165,7 @@ def _percent(value: float) -> str:
 def figures_markup(first: FirstScreen) -> Markup:
     """Render the exact data of the first screen as JSON, in ns."""
     columns = ["run", "rank", "step", "step_ns", *STEP_PARTS]
-    rows = [[row[name] for name in columns] for row in first.step_accounting.records()]
+    rows = [[row[name] for name in columns] for row in accounted(first)]
     if len({(row[0], row[1]) for row in rows}) > MEANS_FROM:
         rows = _means(rows)
     late = [row for row in first.stragglers.records() if row["is_straggler"]]

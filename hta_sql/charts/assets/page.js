@@ -268,8 +268,9 @@
     const whose = choice.rank === null ? "all ranks" : `rank ${choice.rank}`;
     const which = choice.step === null ? "all steps" : `step ${choice.step}`;
     const partly = parts.some((part, place) => part && isUnrecorded[place]) ? " Shares are of the recorded time." : "";
-    box.querySelector(".of").textContent = of.length
-      ? `Mean of ${whose}, ${which}: ${time(step)}. Transfers, waits for other ranks and copies count only if not overlapped by computation.${partly}`
+    const said = box.querySelector(".of");
+    said.textContent = of.length
+      ? `Mean of ${whose}, ${which}: ${time(step)}. ${said.dataset.note}${partly}`
       : `No step of ${whose}, ${which}.`;
   };
 

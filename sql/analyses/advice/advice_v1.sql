@@ -179,7 +179,7 @@ WITH
     found AS (
         FROM ruled
         UNION ALL BY NAME
-        FROM lib._advice_largest_loss('ruled', 'spans')
+        FROM lib._advice_largest_loss(runs, ranks, steps, include_last_profiler_step, 'ruled', 'spans')
     ),
     -- Rules for one part of step time save at most that part. Rules about idle time cover different causes, and rules
     -- about kernels different kernels: short ones (small_kernels), of unfused attention, matrix products in full

@@ -13,13 +13,16 @@
 -- idle_before_ns, and undecided_ns is its length. unrecorded_before_ns is the time known to be earlier work; it is
 -- NULL if only undecided time is left. Steps overlap if the profiler opens a step before it closes the previous one.
 --
+-- On a rank without device activity, compute, copies and idle time are unknown and NULL: see `host_accounting`. Its
+-- exposed communication is that of gloo on the host.
+--
 -- Title: Where a step goes
 -- Shown: rank, step, step_ns, compute_pct, transfer_pct, wait_pct, idle_pct, unmatched_pct, compute_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline, with the host step and separate wait time
 -- Needs: nothing; steps need the profiler's schedule
--- Report: first 1
+-- Report: first 1; without compute_ns: No device activity was recorded. What the host does in a step is in host_accounting.
 -- Chart:
 --   mark = "stack"
 --   title = "Where a step goes"
@@ -58,7 +61,7 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   rank                  INTEGER      Rank of the process.
 --   step                  BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the eleven parts, with NULL as 0.
---   compute_ns            BIGINT [ns]  Time with a computation kernel running.
+--   compute_ns            BIGINT [ns]  Time with a computation kernel running; NULL without device activity, as the other parts on the device.
 --   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, not overlapped by compute.
 --   exposed_unmatched_ns  BIGINT [ns]  Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   exposed_wait_ns       BIGINT [ns]  Exposed wait: time in matched collectives before the last rank arrives, clipped to the step, not overlapped by compute or transfer.
@@ -71,33 +74,39 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   idle_after_ns         BIGINT [ns]  Idle time after the last device activity of the step.
 --   undecided_ns          BIGINT [ns]  Part of idle_before_ns that is either idle or earlier work; the trace does not show which.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts; the denominator of the shares.
---   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if recorded_ns is 0.
---   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if recorded_ns is 0.
+--   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if recorded_ns is 0, or without device activity.
+--   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if recorded_ns is 0, or without device activity.
 --   transfer_pct          DOUBLE [%]   exposed_transfer_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 --   unmatched_pct         DOUBLE [%]   exposed_unmatched_ns as a share of recorded_ns; NULL if recorded_ns is 0.
 --   wait_pct              DOUBLE [%]   exposed_wait_ns as a share of recorded_ns; NULL if recorded_ns is 0.
+WITH
+    known AS (
+        SELECT p.*, d.rank IS NOT NULL AS has_device
+        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
+        LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = p.run AND d.rank = p.rank
+    )
 SELECT
     p.run,
     p.rank,
     p.step,
     p.step_ns,
-    p.compute_ns,
+    CASE WHEN p.has_device THEN p.compute_ns END AS compute_ns,
     p.exposed_transfer_ns,
     p.exposed_unmatched_ns,
     p.exposed_wait_ns,
-    p.exposed_memory_ns,
+    CASE WHEN p.has_device THEN p.exposed_memory_ns END AS exposed_memory_ns,
     CASE WHEN p.undecided_ns = 0 OR p.unrecorded_before_ns > 0 THEN p.unrecorded_before_ns END AS unrecorded_before_ns,
     p.unrecorded_lost_ns,
     p.unrecorded_after_ns,
-    p.idle_before_ns,
-    p.idle_between_ns,
-    p.idle_after_ns,
-    p.undecided_ns,
+    CASE WHEN p.has_device THEN p.idle_before_ns END AS idle_before_ns,
+    CASE WHEN p.has_device THEN p.idle_between_ns END AS idle_between_ns,
+    CASE WHEN p.has_device THEN p.idle_after_ns END AS idle_after_ns,
+    CASE WHEN p.has_device THEN p.undecided_ns END AS undecided_ns,
     p.recorded_ns,
-    100 * ((p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.recorded_ns, 0)) AS idle_pct,
-    100 * (p.compute_ns / nullif(p.recorded_ns, 0)) AS compute_pct,
+    CASE WHEN p.has_device THEN 100 * ((p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.recorded_ns, 0)) END AS idle_pct,
+    CASE WHEN p.has_device THEN 100 * (p.compute_ns / nullif(p.recorded_ns, 0)) END AS compute_pct,
     100 * (p.exposed_transfer_ns / nullif(p.recorded_ns, 0)) AS transfer_pct,
     100 * (p.exposed_unmatched_ns / nullif(p.recorded_ns, 0)) AS unmatched_pct,
     100 * (p.exposed_wait_ns / nullif(p.recorded_ns, 0)) AS wait_pct
-FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
+FROM known AS p
 ORDER BY p.run, p.rank, p.step

@@ -2,7 +2,13 @@
 -- shows this loss.
 --
 -- Losses are the parts of recorded step time without compute. If each loss is below 5 %, compute dominates.
+-- Without a device, the largest part of lib.host_steps is named.
 CREATE OR REPLACE MACRO lib._advice_largest_loss(
+    runs,
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    include_last_profiler_step,
     -- Name of a relation with the columns of lib._advice_by_rule: findings of the rules.
     found,
     -- Name of a relation with the columns of lib.step_sums.
@@ -36,25 +42,52 @@ WITH
         FROM _losses AS l
         GROUP BY ALL
     ),
+    _host_parts AS (
+        SELECT
+            h.run, h.rank,
+            unnest([
+                {'words': 'data loading', 'ns': sum(h.data_loading_ns)},
+                {'words': 'synchronization', 'ns': sum(h.synchronization_ns)},
+                {'words': 'communication', 'ns': sum(h.communication_ns)},
+                {'words': 'the backward pass', 'ns': sum(h.backward_ns)},
+                {'words': 'the optimizer', 'ns': sum(h.optimizer_ns)},
+                {'words': 'operators of the forward pass and others', 'ns': sum(h.forward_ns)},
+                {'words': 'code outside operators', 'ns': sum(h.other_ns)}
+            ]) AS part
+        FROM lib.host_steps(runs, ranks, steps, include_last_profiler_step) AS h
+        SEMI JOIN _silent AS s ON s.run = h.run AND s.rank = h.rank AND s.is_host_only
+        GROUP BY h.run, h.rank
+    ),
+    _host AS (
+        SELECT p.run, p.rank, arg_max(p.part, (p.part.ns, p.part.words)) AS part
+        FROM _host_parts AS p
+        GROUP BY p.run, p.rank
+    ),
+    _framed AS (
+        SELECT DISTINCT p.run, p.rank FROM python_calls AS p JOIN _silent AS s ON s.run = p.run AND s.rank = p.rank AND s.is_host_only
+    ),
     _told AS (
         SELECT
-            l.*,
+            l.*, h.part AS host_part,
             CASE
+                WHEN l.is_host_only AND h.part.words = 'code outside operators' THEN CASE WHEN f.rank IS NULL THEN 'host_accounting' ELSE 'source_lines' END
                 WHEN l.is_host_only THEN 'ops_by_name'
                 WHEN l.loss.ns >= 0.05 * l.recorded_ns THEN l.loss.analysis
                 ELSE 'kernel_table'
             END AS next_analysis,
             100 * (l.loss.ns / l.recorded_ns) AS share_pct
         FROM _largest AS l
+        LEFT JOIN _host AS h ON h.run = l.run AND h.rank = l.rank
+        LEFT JOIN _framed AS f ON f.run = l.run AND f.rank = l.rank
     )
 SELECT
     t.run, t.rank, 'largest_loss' AS rule, NULL::VARCHAR AS subject, NULL::BIGINT AS event_count,
-    CASE WHEN t.is_host_only THEN NULL WHEN t.next_analysis = 'kernel_table' THEN t.compute_ns ELSE t.loss.ns END AS affected_ns,
+    CASE WHEN t.is_host_only THEN t.host_part.ns::BIGINT WHEN t.next_analysis = 'kernel_table' THEN t.compute_ns ELSE t.loss.ns END AS affected_ns,
     -- What of it can be saved is unknown.
     NULL::BIGINT AS ceiling_ns,
     'low' AS confidence, NULL::BIGINT AS event_id,
     CASE
-        WHEN t.is_host_only THEN lib.message('advice.largest_loss_without_gpu', NULL)
+        WHEN t.is_host_only THEN lib.message('advice.largest_loss_without_gpu', {'share_pct': 100 * (t.host_part.ns / nullif(t.step_ns, 0))::DOUBLE, 'part': t.host_part.words})
         WHEN t.next_analysis = 'kernel_table' AND t.unrecorded_ns >= 0.05 * t.step_ns THEN
             lib.message('advice.largest_loss_unrecorded', {'share_pct': 100 * (t.compute_ns / t.recorded_ns), 'loss_pct': t.share_pct, 'unrecorded_pct': 100 * (t.unrecorded_ns / t.step_ns)})
         WHEN t.next_analysis = 'kernel_table' THEN lib.message('advice.largest_loss_compute', {'share_pct': 100 * (t.compute_ns / t.recorded_ns), 'loss_pct': t.share_pct})

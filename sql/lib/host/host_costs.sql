@@ -1,7 +1,7 @@
 -- Host costs that advice rules report, as time spans.
 --
--- Three kinds are reported only for ranks without a device; for other ranks, the rules use device activity and idle
--- time.
+-- Four kinds are reported only for ranks without a device; for other ranks, the rules use device activity and idle
+-- time. A blocked line is a frame that calls a built-in function which waits, outside operators and data loaders.
 CREATE OR REPLACE MACRO lib.host_costs(
     runs,
     ranks
@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.host_costs(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   kind         VARCHAR         garbage collection, indexing loop, filled copy or compilation; without a device also data loading, zeroed gradients or unfused optimizer.
+--   kind         VARCHAR         garbage collection, indexing loop, filled copy or compilation; without a device also data loading, blocked line, zeroed gradients or unfused optimizer.
 --   subject      VARCHAR         Name of the activity; NULL if it has none.
 --   event_count  BIGINT [count]  Number of events, or of iterations of a loop.
 --   ts           BIGINT [ns]     Start time.
@@ -41,6 +41,15 @@ WITH
         WHERE starts_with(a.name, 'Optimizer.') AND c.parent_op_id IS NULL
         GROUP BY ALL
     ),
+    -- Threads that run steps.
+    _stepping AS (
+        SELECT DISTINCT t.run, t.rank, t.pid, t.tid FROM steps AS t WHERE lib.is_requested(runs, t.run) AND lib.is_requested(ranks, t.rank)
+        UNION
+        SELECT c.run, c.rank, c.pid, c.tid
+        FROM cpu_ops AS c
+        JOIN _bare AS b ON b.run = c.run AND b.rank = c.rank
+        WHERE NOT EXISTS (FROM steps AS t WHERE t.run = c.run AND t.rank = c.rank)
+    ),
     _costs AS (
         SELECT p.run, p.rank, 'garbage collection' AS kind, lib.frame_name(p.name) AS subject, 1 AS event_count, p.ts, p.dur, 0 AS device_ns, p.event_id
         FROM python_calls AS p
@@ -63,6 +72,16 @@ WITH
         FROM cpu_ops AS c
         JOIN _bare AS b ON b.run = c.run AND b.rank = c.rank
         WHERE starts_with(c.name, 'enumerate(DataLoader)#')
+        UNION ALL
+        SELECT p.run, p.rank, 'blocked line', lib.frame_name(coalesce(f.name, p.name)), 1, p.ts, p.dur, 0, p.event_id
+        FROM python_calls AS p
+        JOIN _bare AS b ON b.run = p.run AND b.rank = p.rank
+        JOIN _stepping AS s ON s.run = p.run AND s.rank = p.rank AND s.pid = p.pid AND s.tid = p.tid
+        LEFT JOIN python_calls AS f ON f.run = p.run AND f.rank = p.rank AND f.event_id = p.parent_frame_id
+        LEFT JOIN annotations AS a ON a.run = p.run AND a.rank = p.rank AND a.event_id = p.annotation_id
+        WHERE
+            regexp_matches(p.name, '^<(built-in (function|method)|method) ''?(sleep|acquire|select|poll|wait|waitpid|join|connect|recv|recv_into|read|readinto|fsync)\b')
+            AND p.op_id IS NULL AND NOT coalesce(lib.loads_data(a.name), false)
         UNION ALL
         SELECT o.run, o.rank, 'zeroed gradients', o.name, o.zero_count, o.ts, o.dur, 0, o.event_id
         FROM _optimizer AS o
