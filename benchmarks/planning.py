@@ -31,18 +31,12 @@ import duckdb  # noqa: E402
 import hta_sql  # noqa: E402
 from benchmarks.jobs import add_job_options, find_jobs  # noqa: E402
 from benchmarks.peers import WORK  # noqa: E402
-from hta_sql.library import sqltext  # noqa: E402
-from hta_sql.store.catalog.shared_engine import QUICKER_PLANS  # noqa: E402
-from hta_sql.store.query.open_catalog import KNOWN_FILES  # noqa: E402
+from hta_sql.library import engine_settings, sqltext  # noqa: E402
 
 EVENTS, RANKS = 2_000, 2
 """Size of the synthetic job, so small that execution is short."""
 
-PROFILE = (
-    "SET enable_profiling = 'json'",
-    "SET profiling_mode = 'detailed'",
-    "SET threads = 1",
-)
+PROFILE = {"enable_profiling": "json", "profiling_mode": "detailed", "threads": 1}
 """Settings that profile all stages; EXPLAIN would omit the planner and single optimizers."""
 
 SCANS = ("READ_PARQUET", "SEQ_SCAN")
@@ -114,9 +108,10 @@ def _measured(catalog: str, names: list[str], repeat: int) -> dict[str, Stages]:
         duckdb.connect(catalog, read_only=True) as con,
     ):
         path = Path(folder, "profile.json")
-        for setting in (QUICKER_PLANS, KNOWN_FILES, *PROFILE):
-            con.execute(setting)
-        con.execute("SET profiling_output = $path", {"path": str(path)})
+        engine_settings.plan_quicker(con)
+        engine_settings.cache_parquet_metadata(con)
+        for setting, value in (*PROFILE.items(), ("profiling_output", str(path))):
+            engine_settings.put(con, setting, value)
         for name in names:
             query = sqltext.call(name, {})
             con.execute(query).fetchall()  # loads the macros and views that it reads

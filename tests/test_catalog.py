@@ -14,9 +14,9 @@ import duckdb
 import pytest
 
 import hta_sql
+from hta_sql.library import engine_settings
 from hta_sql.store.catalog.build import build_catalog
 from hta_sql.store.disk.manifest import RELATIVE_CATALOG
-from hta_sql.store.query import open_catalog as opened
 from tests.manifests import write_manifest
 
 if TYPE_CHECKING:
@@ -146,11 +146,13 @@ def test_a_question_about_one_run_reads_its_files_only(
         assert files_read(con, "FROM idle_gaps(runs := ['run7'], ranks := [2])") == {"1/80"}
 
 
-@pytest.mark.parametrize("setting", ["disabled_optimizers = 'no such step'", "no_such_setting = 1"])
+@pytest.mark.parametrize(
+    "setting", [("disabled_optimizers", "no such step"), ("no_such_setting", 1)]
+)
 def test_an_engine_that_plans_otherwise(
-    store: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+    store: Path, monkeypatch: pytest.MonkeyPatch, setting: tuple[str, object]
 ) -> None:
     """A store opens even if the engine does not know an optimizer or a setting that is changed."""
-    monkeypatch.setattr(opened, "QUICKER_PLANS", f"SET {setting}")
+    monkeypatch.setattr(engine_settings, "QUICKER_PLANS", setting)
     with hta_sql.open(store) as store_of_now:
         assert len(store_of_now.run("temporal_breakdown")) == 2

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.sql_rules.literals import literal_problems
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -53,16 +55,6 @@ STORE_FOLDERS = ("disk", "catalog", "query", "maintenance")
 
 BELOW_INGESTION = ("hta_sql.store.disk", "hta_sql.store.catalog")
 """Subpackages of the store that ingestion may import; it needs neither queries nor maintenance."""
-
-# Identifiers cannot be bound as parameters, so a few modules insert them into SQL. They insert
-# names of the library, never values.
-SQL_TEXT_ALLOWED = {
-    "library/sqltext.py": "the one place where names and literals become SQL, quoted",
-    "library/argument_sql.py": "columns of the list of arguments, names quoted",
-    "store/catalog/build.py": "DDL over quoted names and paths",
-    "library/creation.py": "DDL over the names of the library",
-}
-SQL_WORDS = ("SELECT", "WITH", "FROM", "CREATE", "COPY", "INSERT", "UPDATE", "DELETE", "ATTACH")
 
 PRINTING_ALLOWED: dict[str, str] = {}
 
@@ -222,50 +214,29 @@ def test_modules_stay_small() -> None:
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 
 
-def sql_with_values(path: Path) -> Iterator[int]:
-    """Yield the lines that insert a value into a string that begins like an SQL statement.
-
-    This covers f-strings, +, %, format and replace.
-    """
-    for node in ast.walk(tree_of(path)):
-        head: ast.AST | None = None
-        match node:
-            case ast.JoinedStr(values=[head, *rest]) if rest:
-                pass
-            case ast.BinOp(left=head, op=ast.Add() | ast.Mod()):
-                pass
-            case ast.Call(func=ast.Attribute(value=head, attr="format" | "replace")):
-                pass
-        text = head.value if isinstance(head, ast.Constant) else ""
-        if isinstance(text, str) and text.lstrip().startswith(SQL_WORDS):
-            yield node.lineno  # type: ignore[attr-defined]  # every expression has one
-
-
-def test_no_sql_is_assembled_from_values() -> None:
-    """SQL is in .sql files and values are bound; the exceptions only insert names."""
-    found = {
-        f"{name_of(path)}:{line}"
-        for path in MODULES
-        if path.relative_to(PACKAGE).as_posix() not in SQL_TEXT_ALLOWED
-        for line in sql_with_values(path)
-    }
-    assert found == set()
+def test_sql_is_in_sql_files() -> None:
+    """Python contains no SQL, except in the modules that assemble names and change settings."""
+    assert list(literal_problems()) == []
 
 
 def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
-    """The rule finds a statement with an inserted value, but not a message or a constant."""
-    path = tmp_path / "module.py"
+    """The rule finds statements, complete or assembled, but no messages and docstrings."""
     lines = [
-        'f"SELECT * FROM {name}"',
-        'f"""\n    INSERT INTO t VALUES ({value})"""',
-        '"SELECT * FROM " + name',
-        '"SELECT * FROM %s" % name',
-        '"SELECT * FROM {}".format(name)',
-        'f"{count} rows FROM {name}"',
-        '"SELECT 1"',
+        '"""SELECT 1"""',
+        'a = "SELECT 1"',
+        'a = f"""\\n    INSERT INTO t VALUES ({value})"""',
+        'a = "SELECT * FROM " + name',
+        'a = f"FROM {name}"',
+        'a = f"{count} rows FROM {name}"',
+        'a = "Set the name from SELECT"',
+        'a = "SELECT"',
+        'a = "COMMIT"',
+        'a = "set {}".format(name)',
+        'a = "SET threads = 1"',
     ]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    assert list(sql_with_values(path)) == [1, 2, 4, 5, 6]
+    (tmp_path / "module.py").write_text("\n".join(lines), encoding="utf-8")
+    found = [int(problem.split(":")[1]) for problem in literal_problems(tmp_path)]
+    assert found == [2, 3, 4, 5, 9, 11]
 
 
 def test_nothing_prints() -> None:

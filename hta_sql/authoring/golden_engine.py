@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from collections.abc import Container, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,12 @@ import duckdb
 
 from hta_sql import replay
 from hta_sql.authoring.golden import Case, read_traces, traces_of
-from hta_sql.library import sqltext
+from hta_sql.library import engine_settings, sqltext
 from hta_sql.library.objects import Library
 from hta_sql.replay.rows import replays_of_all
 from hta_sql.store.catalog.build import put_tables
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.compute import REPLAYED
-from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import CONFIG, template
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.manifest import Manifest, RankEntry, digest_of
@@ -53,9 +51,8 @@ class GoldenEngine:
         catalog = folder / "golden.duckdb"
         shutil.copyfile(template(self._library), catalog)
         self._con = duckdb.connect(str(catalog), config=CONFIG)
-        self._con.execute("SET python_enable_replacements = false")  # variables are not tables
-        with suppress(duckdb.Error):  # an engine without this optimizer step
-            self._con.execute(QUICKER_PLANS)
+        engine_settings.ignore_python_variables(self._con)
+        engine_settings.plan_quicker(self._con)
 
     def close(self) -> None:
         """Roll back to the unchanged template and close the connection."""
@@ -75,7 +72,7 @@ class GoldenEngine:
 
     def _take_away(self) -> None:
         if self._shown is not None:
-            self._con.execute("ROLLBACK")
+            self._con.rollback()
             self._shown = None
 
     def _show(self, case: Case) -> None:
@@ -88,7 +85,7 @@ class GoldenEngine:
             for entry in self._read(run, part)
         ]
         manifest = Manifest().with_entries(entries)
-        self._con.execute("BEGIN")
+        self._con.begin()
         self._shown = case.traces
         put_tables(self._con, folder, stored_files(manifest, folder), self._library)
         materialize_derived(self._con, self._library, self._derived[case.traces])

@@ -17,7 +17,8 @@ import duckdb
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.messages import FOLDER, Message, message_rows
-from hta_sql.library.sql_files import sql_root
+from hta_sql.library.sql_files import query_sql, sql_root
+from hta_sql.library.sqltext import create_schema
 
 _CELL = re.compile(r"@(?P<code>[a-z]\w*\.\w+)(?: (?P<values>\{.*\}))?")
 _OTHER_TEXTS = ("title", "limits", "remedy")
@@ -59,9 +60,8 @@ def render(code: str, values: Mapping[str, Any] | None = None, column: str = "me
         raise LibraryError(f"sql/{FOLDER} has no message {code}.")
     if column in _OTHER_TEXTS:
         return str(getattr(message, column))
-    query = "SELECT lib.message_text($template, $fields::JSON)"
     fields = {"template": message.message, "fields": json.dumps(dict(values or {}))}
-    rows: list[tuple[str]] = _engine().execute(query, fields).fetchall()
+    rows: list[tuple[str]] = _engine().execute(query_sql("engine", "message"), fields).fetchall()
     return rows[0][0]
 
 
@@ -74,6 +74,6 @@ def _catalogue() -> dict[str, Message]:
 def _engine() -> duckdb.DuckDBPyConnection:
     """Return an engine that has only the macro for rendering messages."""
     con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
+    con.execute(create_schema("lib"))
     con.execute((sql_root() / "lib" / "messages" / "message_text.sql").read_text("utf-8"))
     return con

@@ -14,6 +14,7 @@ from hta_sql.cli.messages import note
 from hta_sql.cli.options import memory_limit_option, roles_option, scope_options, steps_option
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
+from hta_sql.library.sql_files import query_sql
 
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
@@ -99,10 +100,9 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
 
 def _other_content(opened: TraceStore) -> tuple[str, str] | None:
     """Return the content of a store that advice ignores, and the command that analyzes it."""
-    query = "SELECT (SELECT count(*) FROM fr_groups), (SELECT count(*) FROM snapshot_segments)"
-    ((groups, segments),) = opened.sql(query).rows()
-    if groups:
+    if opened.sql(query_sql("artifacts", "dumped_ranks")).rows():
         return "Flight Recorder dumps", "hta-sql hang {}"
+    ((segments,),) = opened.sql(query_sql("artifacts", "snapshot_count")).rows()
     return ("Memory snapshots", "hta-sql run {} snapshot_peak") if segments else None
 
 

@@ -39,6 +39,7 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
     """
     import hta_sql  # noqa: PLC0415
     from hta_sql.library.objects import load_library  # noqa: PLC0415
+    from hta_sql.library.sql_files import query_sql  # noqa: PLC0415
     from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
     from hta_sql.store.catalog.build import build_catalog  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
@@ -52,7 +53,7 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
         path = build_catalog(store, library, relative=relative)
         # Opening the store warns of excluded runs.
         with hta_sql.open(store, analyses=()) as opened:
-            count = len(opened.sql("SELECT DISTINCT name FROM analyses"))
+            ((count,),) = opened.sql(query_sql("catalog", "analysis_count")).rows()
     note(
         f"Built {path} in {time.monotonic() - started:.1f} s: {counted(len(manifest.runs()), 'run')}, "
         f"{counted(len(manifest.entries), 'rank')}, {len(load_library().tables)} tables, {count} analyses."

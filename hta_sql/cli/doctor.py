@@ -14,6 +14,7 @@ from hta_sql.cli.options import Output, audience_option, runs_option
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
+from hta_sql.library.sql_files import query_sql
 from hta_sql.text import counted, rank_spans
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
     from hta_sql.traces.names import path_of  # noqa: PLC0415
 
     table, found = findings.arrow(), []
-    for run, rank, source in store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows():
+    for run, rank, source, _ in store.sql(query_sql("runs", "sources"), {"run": None}).rows():
         # A trace that cannot be read at all has a finding of its own.
         checked = check_argument_types(path_of(source), level)
         wrong = [*checked.violations.values(), *filter(None, [checked.no_arguments])]

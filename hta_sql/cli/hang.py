@@ -20,6 +20,7 @@ from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.terminal import wrapped
 from hta_sql.cli.verifying import verify_option
+from hta_sql.library.sql_files import query_sql
 from hta_sql.text import counted, printable, rank_spans
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
         UsageError: There is no dump.
     """
     found: dict[str, list[int]] = {}
-    for run, rank in store.sql("SELECT DISTINCT run, rank FROM fr_groups ORDER BY ALL").rows():
+    for run, rank in store.sql(query_sql("artifacts", "dumped_ranks")).rows():
         if not runs or run in runs:
             found.setdefault(run, []).append(rank)
     if not found:
@@ -183,8 +184,7 @@ def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
 
 def _print_damaged(store: TraceStore, runs: Iterable[str]) -> None:
     """Print the damaged dumps; their lost operations are missing from the verdict."""
-    query = "SELECT run, rank, reason FROM lib.damaged_artifacts(NULL) WHERE is_dump ORDER BY ALL"
-    for run, rank, reason in store.sql(query).rows():
+    for run, rank, reason in store.sql(query_sql("artifacts", "damaged_dumps")).rows():
         if run in runs:
             click.echo(f"\n{printable(run)} rank {rank}: damaged {printable(reason)}.")
 
@@ -197,10 +197,10 @@ def _folders(store: TraceStore, runs: Iterable[str]) -> dict[str, str]:
     """
     from hta_sql.ingestion.captures import distinct_names  # noqa: PLC0415
 
-    sources = store.sql("SELECT run, source FROM ranks ORDER BY ALL").rows()
-    named = distinct_names([source for _, source in sources])
+    sources = store.sql(query_sql("runs", "sources"), {"run": None}).rows()
+    named = distinct_names([source for _, _, source, _ in sources])
     found: dict[str, set[str]] = {}
-    for (run, _), name in zip(sources, named, strict=True):
+    for (run, *_), name in zip(sources, named, strict=True):
         if run in runs:
             found.setdefault(run, set()).add(name.rpartition("/")[0])
     folders = {run: min(of) for run, of in found.items()}

@@ -10,6 +10,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE, FromText, Output, output_options, tag_option, tags_of
+from hta_sql.library.sql_files import query_sql
 from hta_sql.text import counted, size_text
 
 _AGE = re.compile(r"(\d{1,6})\s*([hdw])")
@@ -58,12 +59,8 @@ def list_runs(store: Path, out: Output) -> None:
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send  # noqa: PLC0415
 
-    query = (
-        "SELECT run, rank_count, world_size, device_names, step_count, captured_at, ingested_at, tags, "
-        "size_bytes FROM runs ORDER BY start_ns, run"
-    )
     with logged(verbose=False), hta_sql.open(store) as opened:
-        send(opened.sql(query), out)
+        send(opened.sql(query_sql("runs", "listed")), out)
 
 
 @runs.command(short_help="Add or remove tags of a run.")

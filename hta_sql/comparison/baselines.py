@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import ParameterError, StoreError, nearest
+from hta_sql.library.sql_files import query_sql
 from hta_sql.store.disk.baselines import BASELINES, Baseline, read_baselines
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
@@ -25,10 +26,6 @@ from hta_sql.store.query.trace_store import TraceStore
 FORMAT = "hta_sql baselines"
 
 _NAME = re.compile(r"[\w][\w.-]*")
-_TIMES = (
-    "SELECT e.rank, count(*), sum(e.ts)::VARCHAR, sum(e.dur)::VARCHAR, count(DISTINCT e.name) "
-    "FROM events AS e WHERE e.run = $run GROUP BY e.rank ORDER BY e.rank"
-)
 
 
 def content_digest(store: TraceStore, run: str) -> str:
@@ -54,7 +51,7 @@ def content_digest(store: TraceStore, run: str) -> str:
         ]
         for entry in sorted(entries, key=in_order)
     ]
-    times = [list(row) for row in store.sql(_TIMES, {"run": run}).rows()]
+    times = [list(row) for row in store.sql(query_sql("runs", "times"), {"run": run}).rows()]
     return hashlib.sha256(json.dumps([contents, times]).encode()).hexdigest()
 
 

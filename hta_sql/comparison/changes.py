@@ -11,28 +11,8 @@ from hta_sql.comparison.headline import headline
 from hta_sql.comparison.sides import Side, compare
 from hta_sql.errors import ParameterError
 from hta_sql.library.parameters import narrowing
+from hta_sql.library.sql_files import query_sql
 from hta_sql.results.result import Result
-
-_CHANGES = (
-    "SELECT $control AS control_run, $test AS test_run, c.* "
-    "FROM lib.compared_contents('control_contents', 'test_contents', $renamed) AS c "
-    "ORDER BY list_position(['step', 'part', 'row'], c.level), abs(c.diff_ns) DESC, c.part, c.subject"
-)
-_CAUSES = (
-    "SELECT c.* FROM lib.compared_causes('control_contents', 'test_contents', 'control_idle_rows', "
-    "'test_idle_rows', 'control_late_rows', 'test_late_rows') AS c ORDER BY c.position"
-)
-_FACTS = (
-    "SELECT $control AS control_run, $test AS test_run, f.* "
-    "FROM lib.compared_facts('control_facts', 'test_facts', 'contents') AS f ORDER BY f.position"
-)
-_PREDICTIONS = (
-    "SELECT $control AS control_run, $test AS test_run, p.* "
-    "FROM lib.compared_predictions('control_scenarios', 'test_steps') AS p ORDER BY p.position"
-)
-_SCENARIOS = "SELECT s.* FROM lib.replayed_scenarios([$run]) AS s"
-_STEPS = "SELECT s.* FROM lib.measured_steps([$run]) AS s"
-_RUN_FACTS = "SELECT f.* FROM lib.run_facts([$run], $ranks) AS f"
 
 LEAST_STEP_SHARE = 0.01
 """Minimum share of a recording in steps; with less, the steps are not those of the job."""
@@ -208,11 +188,17 @@ def predictions(control: Side, test: Side) -> list[dict[str, Any]]:
     if any(side.ranks is not None or side.steps is not None for side in (control, test)):
         raise ParameterError("Predictions apply to whole runs: omit ranks and steps.")
     tables = {
-        "control_scenarios": control.store.sql(_SCENARIOS, {"run": control.run}).arrow(),
-        "test_steps": test.store.sql(_STEPS, {"run": test.run}).arrow(),
+        "control_scenarios": control.store.sql(
+            query_sql("comparison", "scenarios"), {"run": control.run}
+        ).arrow(),
+        "test_steps": test.store.sql(
+            query_sql("comparison", "measured_steps"), {"run": test.run}
+        ).arrow(),
     }
     names = {"control": control.run, "test": test.run}
-    return control.store.run_over("predictions", _PREDICTIONS, tables, names).records()
+    return control.store.run_over(
+        "predictions", query_sql("comparison", "predictions"), tables, names
+    ).records()
 
 
 def _compared(
@@ -234,17 +220,20 @@ def _compared(
     given = narrowing({"ranks": control.ranks or test.ranks, "steps": control.steps or test.steps})
     rows = control.store.run_over(
         "comparison",
-        _CHANGES,
+        query_sql("comparison", "changes"),
         {"control_contents": contents[0].arrow(), "test_contents": contents[1].arrow()},
         {**names, "renamed": list(renamed) if renamed else None},
         given=given,
     )
     side_facts = [
-        side.store.sql(_RUN_FACTS, {"run": side.run, "ranks": side.ranks}).arrow() for side in sides
+        side.store.sql(
+            query_sql("comparison", "run_facts"), {"run": side.run, "ranks": side.ranks}
+        ).arrow()
+        for side in sides
     ]
     facts = control.store.run_over(
         "comparability",
-        _FACTS,
+        query_sql("comparison", "facts"),
         {"control_facts": side_facts[0], "test_facts": side_facts[1], "contents": rows.arrow()},
         names,
         given=given,
@@ -262,7 +251,7 @@ def _compared(
     late = [side.stragglers() for side in sides]
     causes = control.store.run_over(
         "comparison",
-        _CAUSES,
+        query_sql("comparison", "causes"),
         {
             "control_contents": contents[0].arrow(),
             "test_contents": contents[1].arrow(),

@@ -7,14 +7,9 @@ from typing import Any
 
 from hta_sql.errors import RankError
 from hta_sql.library.parameters import narrowing
+from hta_sql.library.sql_files import query_sql
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
-
-_DIFFERENCE_OF = (
-    "SELECT $control AS control_run, $test AS test_run, d.* "
-    "FROM lib.ops_difference('control_ops', 'test_ops') AS d "
-    "ORDER BY abs(d.diff_sum_ns) DESC, d.side, d.category, d.name, d.shapes"
-)
 
 
 @dataclass(frozen=True)
@@ -69,18 +64,12 @@ class Side:
 
     def known_steps(self) -> list[int]:
         """List the profiler steps of the run, including the last one."""
-        rows = self.store.sql(
-            "SELECT DISTINCT step FROM steps WHERE run = $run ORDER BY step", {"run": self.run}
-        ).rows()
-        return [step for (step,) in rows]
+        steps: list[int] = dict(self.store.sql(query_sql("runs", "steps")).rows()).get(self.run, [])
+        return steps
 
     def step_share(self) -> float | None:
         """Return the share of the recording that is in steps; None without steps."""
-        query = (
-            "SELECT sum(s.dur) / nullif((SELECT sum(k.dur) FROM ranks AS k WHERE k.run = $run), 0) "
-            "FROM steps AS s WHERE s.run = $run"
-        )
-        ((share,),) = self.store.sql(query, {"run": self.run}).rows()
+        ((share,),) = self.store.sql(query_sql("runs", "step_share"), {"run": self.run}).rows()
         return share if share is None else float(share)
 
 
@@ -105,7 +94,7 @@ def compare(control: Side, test: Side, **parameters: Any) -> Result:
     sides = {"control_ops": control.ops(**chosen), "test_ops": test.ops(**chosen)}
     return control.store.run_over(
         "trace_diff_v1",
-        _DIFFERENCE_OF,
+        query_sql("comparison", "operators"),
         {name: ops.arrow() for name, ops in sides.items()},
         {"control": control.run, "test": test.run},
         given=narrowing(

@@ -15,6 +15,7 @@ from hta_sql.critical_path.graph import CPGraph, CPNode, WhatIf, restore_cpgraph
 from hta_sql.critical_path.windows import count_windows
 from hta_sql.errors import ParameterError
 from hta_sql.library.parameters import check_parameters
+from hta_sql.library.sql_files import query_sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,36 +33,11 @@ __all__ = [
     "restore_cpgraph",
 ]
 
-NODES = """
-SELECT n.* EXCLUDE (depth)
-FROM lib.critical_path_nodes(
-    $runs, $ranks, $steps, $include_last_profiler_step, $annotation, $first_instance, $last_instance, $data_load_names
-) AS n
-ORDER BY n.node_id
-"""
-"""Query for ``critical_path_nodes`` of one rank; sorting by run, too, would take 20 % longer."""
-
 NAMES = {"ts": "node_ts", "event_ts": "ts"}
 """Columns of the analysis that have a different name in the macro."""
 
-EDGES = """
-SELECT e.* FROM lib.edges_between('path_nodes', $runs, $ranks, $include_launch_edges, $infer_syncs) AS e
-ORDER BY e.begin_node_id, e.end_node_id, e.edge_type
-"""
-
 GRAPH_PARAMETERS = {"include_launch_edges", "infer_syncs"}
 """Parameters that affect the edges but not the nodes."""
-
-EVENTS = """
-WITH wanted AS (SELECT unnest($ids::BIGINT[]) AS event_id)
-SELECT
-    e.event_id, e.name, e.category, e.pid, e.tid,
-    coalesce(CASE WHEN e.table_name = 'gpu_ops' THEN e.tid END, -1) AS stream
-FROM events AS e
-JOIN wanted AS w ON w.event_id = e.event_id
-WHERE e.run = $run AND e.rank = $rank
-ORDER BY e.event_id
-"""
 
 
 def critical_path(
@@ -99,7 +75,9 @@ def critical_path(
             raise ParameterError(f"There is no instance {first}. {windows}")
     edges = _edges_between(store, nodes, wanted, rank, wanted_kinds)
     ids = edges.column("event_id").unique().drop_null().to_pylist()
-    events = store.sql(EVENTS, {"run": wanted, "rank": rank, "ids": ids}).arrow()
+    events = store.sql(
+        query_sql("critical_path", "events"), {"run": wanted, "rank": rank, "ids": ids}
+    ).arrow()
     graph = CPGraph(nodes, edges, events, run=wanted, rank=rank)
     graph.critical_path()
     return graph
@@ -112,14 +90,21 @@ def _edges_between(
     chosen = {"runs": [run], "ranks": [rank], **_values(store, "critical_path_edges", kinds)}
     scope = {name: chosen[name] for name in ("runs", "ranks", *GRAPH_PARAMETERS)}
     renamed = nodes.rename_columns([NAMES.get(name, name) for name in nodes.column_names])
-    return store.run_over("critical_path_edges_v1", EDGES, {"path_nodes": renamed}, scope).arrow()
+    return store.run_over(
+        "critical_path_edges_v1",
+        query_sql("critical_path", "edges"),
+        {"path_nodes": renamed},
+        scope,
+    ).arrow()
 
 
 def _nodes_of(store: TraceStore, window: Mapping[str, Any]) -> pa.Table:
     """Return the rows of ``critical_path_nodes`` for a window of one rank."""
     values = _values(store, "critical_path_nodes", window)
     store.check_scope(values["runs"], values["ranks"])
-    found = store.run_over("critical_path_nodes_v1", NODES, {}, values).arrow()
+    found = store.run_over(
+        "critical_path_nodes_v1", query_sql("critical_path", "nodes"), {}, values
+    ).arrow()
     columns = [column.name for column in store.describe("critical_path_nodes").columns]
     return found.select([NAMES.get(name, name) for name in columns]).rename_columns(columns)
 

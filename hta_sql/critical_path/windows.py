@@ -6,23 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hta_sql.library.sql_files import query_sql
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["Windows", "count_windows"]
-
-WINDOWS = """
-SELECT
-    count(*),
-    count(*) FILTER (
-        ($include_last_profiler_step OR NOT h.in_last_step)
-        AND ($steps::BIGINT[] IS NULL OR list_contains($steps::BIGINT[], h.step))
-    )
-FROM lib.host_events([$run], [$rank::INTEGER]) AS h
-WHERE contains(h.name, $annotation)
-"""
 
 
 @dataclass(frozen=True)
@@ -73,5 +63,7 @@ def count_windows(
         "include_last_profiler_step": include_last_profiler_step,
     }
     wanted = {"run": run, "rank": rank, "annotation": annotation}
-    ((in_trace, in_scope),) = store.sql(WINDOWS, {**wanted, **scope}).rows()
+    ((in_trace, in_scope),) = store.sql(
+        query_sql("critical_path", "windows"), {**wanted, **scope}
+    ).rows()
     return Windows(rank, annotation, in_trace, in_scope)

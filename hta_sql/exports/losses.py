@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hta_sql.library.sql_files import query_sql
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
@@ -13,11 +14,6 @@ if TYPE_CHECKING:
 SHOWN = 3
 """Maximum number of ranks of a run that are named."""
 
-_ANY = "SELECT DISTINCT run FROM quarantine WHERE is_lost ORDER BY run"
-_INCOMPLETE = (
-    "SELECT run, rank_count, world_size FROM runs WHERE rank_count < world_size ORDER BY run"
-)
-
 
 def missing_ranks(store: TraceStore, runs: Sequence[str] | None = None) -> dict[str, list[str]]:
     """Return a sentence about the missing ranks of each run that is not complete."""
@@ -25,7 +21,7 @@ def missing_ranks(store: TraceStore, runs: Sequence[str] | None = None) -> dict[
         run: [
             f"has {count:,} of {counted(world, 'rank')} of the job: a missing rank may be the straggler."
         ]
-        for run, count, world in store.sql(_INCOMPLETE).rows()
+        for run, count, world in store.sql(query_sql("runs", "incomplete")).rows()
         if not runs or run in runs
     }
 
@@ -35,7 +31,11 @@ def loss_sentences(store: TraceStore, runs: Sequence[str] | None = None) -> dict
 
     Costs one small query unless something was lost.
     """
-    damaged = [run for (run,) in store.sql(_ANY).rows() if not runs or run in runs]
+    damaged = [
+        run
+        for (run,) in store.sql(query_sql("runs", "with_losses")).rows()
+        if not runs or run in runs
+    ]
     if not damaged:
         return {}
     found: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.native import best_build
 from hta_sql.ingestion.statements import run
-from hta_sql.library.sql_files import ingest_sql, sql_root
+from hta_sql.library.sql_files import ingest_sql, query_sql, sql_root
 from hta_sql.library.sqltext import first_match_macro, sort_table
 from hta_sql.store.catalog.shared_engine import extra_connections
 
@@ -102,7 +102,7 @@ def refuse_ages(con: duckdb.DuckDBPyConnection, paths: Mapping[int, str]) -> Non
     Raises:
         TraceFormatError: The durations of a trace add up to more than the maximum.
     """
-    totals = dict(run(con, "SELECT part, total_ns FROM rank_clock").fetchall())
+    totals = dict(run(con, query_sql("ingest", "total_durations")).fetchall())
     for part, path in paths.items():
         years = (totals[part] or 0) / NS_OF_A_YEAR
         if years > MAX_YEARS:

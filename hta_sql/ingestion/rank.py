@@ -33,7 +33,8 @@ from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import RankOutput, StoredFile, rows_of, write_tables
 from hta_sql.ingestion.trace_batch import TraceBatch
 from hta_sql.ingestion.vendors.mindspore import cluster_file, stage_cluster_data
-from hta_sql.library.sql_files import ingest_sql
+from hta_sql.library.engine_settings import hide_progress
+from hta_sql.library.sql_files import ingest_sql, query_sql
 from hta_sql.library.sqltext import create_table
 from hta_sql.machine import size_of, temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
@@ -194,10 +195,10 @@ def stored(
     for file in write_tables(con, places, rows, at_once):
         files[file.run, file.rank].append(file)
     steps: dict[int, list[str]] = defaultdict(list)
-    for part, name in run(con, "SELECT part, name FROM profiler_steps").fetchall():
+    for part, name in run(con, query_sql("ingest", "steps")).fetchall():
         steps[part].append(name)
-    frame = "SELECT part, start_ns, base_time_ns IS NOT NULL FROM rank_frame"
-    clocks = {part: clock for part, *clock in run(con, frame).fetchall()}
+    frames = run(con, query_sql("ingest", "clocks")).fetchall()
+    clocks = {part: clock for part, *clock in frames}
     facts = dict(facts_of(con))
     seconds = time.monotonic() - started
     results = []
@@ -320,9 +321,7 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
         temporary_folder() as spill,
         duckdb.connect(":memory:", config={**config, "temp_directory": spill}) as con,
     ):
-        # In a process without a main script, such as a worker, the engine takes stdout for a
-        # terminal, and would draw a bar there for statements that take seconds.
-        con.execute("SET enable_progress_bar = false")
+        hide_progress(con)
         yield con
 
 

@@ -13,8 +13,9 @@ from hta_sql.ingestion.native import CHUNK_BITS, MOST_HELD, NativeBatch
 from hta_sql.ingestion.running.side_by_side import Beside, side_by_side
 from hta_sql.ingestion.statements import run
 from hta_sql.library.arguments import FIELDS, extraction
-from hta_sql.library.sql_files import ingest_sql
+from hta_sql.library.sql_files import ingest_sql, query_sql
 from hta_sql.library.sqltext import (
+    all_rows,
     create_table,
     delete_listed,
     insert,
@@ -162,7 +163,7 @@ def _copy(
     statement: Statement, tables: dict[str, pa.Table], con: duckdb.DuckDBPyConnection, table: str
 ) -> None:
     con.register("native_rows", tables[table])
-    run(con, statement(f"staged_{table}", "FROM native_rows"))
+    run(con, statement(f"staged_{table}", all_rows("native_rows")))
     con.unregister("native_rows")
 
 
@@ -199,7 +200,7 @@ def number(
         "read": [{"chunk": chunk, "event_count": count} for chunk, count in read.items()],
     }
     run(con, ingest_sql("parse/batch", "chunk_starts"), values)
-    return dict(run(con, "SELECT chunk, first_event_id FROM chunk_starts").fetchall())
+    return dict(run(con, query_sql("ingest", "chunk_starts")).fetchall())
 
 
 def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:

@@ -27,7 +27,7 @@ from hta_sql.ingestion.trace_batch import TraceBatch
 from hta_sql.ingestion.vendors.ascend import adopt_ascend_events, ascend_traces
 from hta_sql.library.arguments import argument_macros
 from hta_sql.library.sql_files import ingest_sql
-from hta_sql.library.sqltext import create_table, insert
+from hta_sql.library.sqltext import create_table, drop_table, insert
 from hta_sql.library.vendors import category_macros
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.salvage import Rescued, rescue, too_long
@@ -182,7 +182,7 @@ def _stage_chunks(
             _quarantine(con, batch.reader)
         if is_odd and batch.reader:
             _refuse_rubble(con, batch.reader)
-        run(con, "DROP TABLE parsed_events")
+        run(con, drop_table("parsed_events"))
     return counts + native.counts() if native else counts
 
 

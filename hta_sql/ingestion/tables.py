@@ -23,7 +23,7 @@ from hta_sql.ingestion.staged_tables import EXTRACTED
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.vendors.mindspore import CLUSTER_TABLES
 from hta_sql.library.sql_files import ingest_sql
-from hta_sql.library.sqltext import copy_to_path, create_table, of_scope
+from hta_sql.library.sqltext import copy_to_path, create_table, drop_table, of_scope
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING
 from hta_sql.store.disk.digests import file_digest
@@ -169,7 +169,7 @@ def _write_table(
         _write_file(con, tables, table, places, select=select, values=_scope_of(places))
         for places in shared
     ]
-    run(con, "DROP TABLE written")
+    run(con, drop_table("written"))
     return files
 
 

@@ -15,8 +15,9 @@ from hta_sql.library.answers import answers, columns_of
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.data_tables import data_views, operation_macros
 from hta_sql.library.declared import Column
+from hta_sql.library.engine_settings import ignore_python_variables
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.sql_files import Columns, stored_columns
+from hta_sql.library.sql_files import Columns, query_sql, stored_columns
 
 MICROSECONDS = "us"
 """Schema of the views with times in microseconds."""
@@ -28,7 +29,7 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     The engine binds an object together with everything it calls. To save time, objects that depend
     on analyses are created while the analyses are stubs with columns only (3 s instead of 12 s).
     """
-    con.execute("BEGIN")
+    con.begin()
     create_empty_tables(con, library)
     for table in library.tables:
         con.execute(table.text)
@@ -53,7 +54,7 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     for analysis in library.analyses:
         _create_version(con, analysis)
     _compute_derived(con, library)
-    con.execute("COMMIT")
+    con.commit()
 
 
 def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
@@ -62,8 +63,8 @@ def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     Raises:
         LibraryError: The engine rejects a file; the message names the line.
     """
-    con.execute("SET python_enable_replacements = false")  # ignore Python variables
-    con.execute("BEGIN")
+    ignore_python_variables(con)
+    con.begin()
     _create_empty(con, "derived", library.derived_columns())
     own = library.user_library
     for about in (*own.macros_in_order, *own.analyses):
@@ -75,7 +76,7 @@ def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
             _create_microsecond_view(con, about)
     _create_list_of_analyses(con, library)
     _compute_derived(con, library)
-    con.execute("COMMIT")
+    con.commit()
 
 
 _REFUSED_WORD = re.compile(r'"(\w+)"|name (\w+) does not')
@@ -127,8 +128,8 @@ def create_one(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
         raise LibraryError(
             f"{about.path}:1: a file must contain one CREATE statement, but this one contains: {words}."
         )
-    question = "FROM duckdb_functions() WHERE internal AND function_name = ?"
-    if about.version and con.execute(question, [about.base_name]).fetchall():
+    question = query_sql("engine", "has_function"), {"name": about.base_name}
+    if about.version and con.execute(*question).fetchall() == [(True,)]:
         raise LibraryError(
             f"{about.path}:1: {about.base_name} is already the name of a built-in DuckDB function; choose another name."
         )
@@ -150,7 +151,7 @@ def _create_unversioned(
     """Create the unversioned macro and view; the view reads the materialized answer if possible."""
     con.execute(_unversioned_macro(analysis))
     shown = sqltext.stored_answer(analysis.base_name) if is_materialized else f"{analysis.name}()"
-    con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {shown}")
+    con.execute(sqltext.view_of(analysis.base_name, shown, replaces=False))
     _comment(con, "MACRO TABLE", analysis.base_name, analysis)
     _comment(con, "VIEW", analysis.base_name, analysis)
 

@@ -322,7 +322,7 @@ def parse_library(root: Path) -> Library:
 
 def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
     """Sort views so that those over other views come after those over Parquet files."""
-    return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
+    return tuple(sorted(tables, key=lambda t: ("stored." not in t.text, t.name)))
 
 
 def _in_order(macros: Iterable[SqlObject]) -> tuple[SqlObject, ...]:

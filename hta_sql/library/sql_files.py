@@ -40,7 +40,23 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
     Raises:
         LibraryError: The file has no statement of that name.
     """
-    path = sql_root() / "ingest" / f"{relative_path}.sql"
+    return _statement(sql_root() / "ingest" / f"{relative_path}.sql", name)
+
+
+@cache
+def query_sql(file: str, name: str | None = None) -> str:
+    """Return a statement of sql/queries, without comments: their words name no tables.
+
+    The arguments are those of :func:`ingest_sql`.
+
+    Raises:
+        LibraryError: The file has no statement of that name.
+    """
+    text = _statement(sql_root() / "queries" / f"{file}.sql", name)
+    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+
+
+def _statement(path: Path, name: str | None) -> str:
     text = path.read_text(encoding="utf-8")
     if name is None:
         return text
@@ -50,12 +66,6 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
     if name not in statements:
         raise LibraryError(f"{path}: no statement {name!r}; available: {', '.join(statements)}.")
     return statements[name].rstrip().removesuffix(";")
-
-
-@cache
-def reader_sql(name: str) -> str:
-    """Return the text of a file in sql/readers, whose SQL reads files other than traces."""
-    return (sql_root() / "readers" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @cache

@@ -263,9 +263,9 @@ def describe(relation: str) -> str:
     return f"DESCRIBE {relation}"
 
 
-def view_of(name: str, source: str) -> str:
+def view_of(name: str, source: str, *, replaces: bool = True) -> str:
     """Build a view of another relation; both names are trusted or quoted."""
-    return f"CREATE OR REPLACE VIEW {name} AS FROM {source}"
+    return f"CREATE {'OR REPLACE ' if replaces else ''}VIEW {name} AS FROM {source}"
 
 
 def value_of(name: str, arguments: Mapping[str, str]) -> str:
@@ -282,11 +282,6 @@ def create_table(name: str, select: str, kind: str = "") -> str:
 def drop_table(name: str) -> str:
     """Build the statement that drops a table if it exists; the name is trusted."""
     return f"DROP TABLE IF EXISTS {name}"
-
-
-def numbers(count: int) -> str:
-    """Build a query for ``count`` 8-byte numbers that do not compress."""
-    return f"SELECT hash(range) AS number FROM range({count:d})"  # noqa: S608 - only a number
 
 
 def replace_view_by_table(name: str, select: str) -> list[str]:
@@ -350,6 +345,11 @@ def copy_to_path(select: str, options: str) -> str:
 def subquery(select: str) -> str:
     """Build a query for all rows of a SELECT, which is trusted or was parsed as one statement."""
     return f"FROM (\n{select}\n)"
+
+
+def explain(options: str, select: str) -> str:
+    """Build the EXPLAIN of a SELECT; both are trusted."""
+    return f"EXPLAIN {options} {select}"
 
 
 def first_match_macro(

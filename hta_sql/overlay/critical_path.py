@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hta_sql.library.sql_files import query_sql
 from hta_sql.overlay.source import source_of
 from hta_sql.traces.events import Event, trace_event
 from hta_sql.traces.output import output_path
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 
 KEPT_CATEGORIES = frozenset({"user_annotation", "python_function"})
 """Categories of complete events that stay when only critical events are shown."""
-
-SKEWS = """
-SELECT k.device, k.skew_ns FROM lib.device_clock_skew([$run], [$rank::INTEGER]) AS k WHERE k.skew_ns <> 0
-"""
-"""Query for devices whose clock differs from the host's.
-
-Nodes use the host's clock; events in the trace use the clock of their device.
-"""
 
 _INSIDE_NS = 1000
 """An arrow from an event's end starts this much earlier, so that viewers find the event."""
@@ -70,7 +63,8 @@ def overlay_critical_path(
 
 def device_skews(store: TraceStore, run: str, rank: int) -> dict[int | None, int]:
     """Return how far each device clock is ahead of the host's [ns]; equal clocks are omitted."""
-    return dict(store.sql(SKEWS, {"run": run, "rank": rank}).rows())
+    query = query_sql("critical_path", "skewed_devices")
+    return dict(store.sql(query, {"run": run, "rank": rank}).rows())
 
 
 class PathMarking:

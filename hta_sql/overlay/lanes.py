@@ -10,17 +10,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from hta_sql.library.sql_files import query_sql
 from hta_sql.traces.events import Event, trace_event
 
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
-
-_EVENTS = """
-SELECT pid, tid, ts, ts + dur AS until, event_id, table_name = 'gpu_ops' AS is_on_device
-FROM events
-WHERE run = $run AND rank = $rank AND dur > 0 AND pid IS NOT NULL AND tid IS NOT NULL
-ORDER BY pid, tid, ts, dur DESC, event_id
-"""
 
 
 class Lanes:
@@ -37,7 +31,7 @@ class Lanes:
     def __init__(
         self, store: TraceStore, run: str, rank: int, zero_ns: int, mask: bytearray | None
     ) -> None:
-        rows = store.sql(_EVENTS, {"run": run, "rank": rank}).rows()
+        rows = store.sql(query_sql("events", "by_track"), {"run": run, "rank": rank}).rows()
         shown = [row for row in rows if mask is None or mask[row[4]]]
         self._last = {pid: tid for pid, tid, *_ in rows}
         self._moved: dict[int, int] = {}

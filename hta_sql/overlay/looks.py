@@ -7,21 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hta_sql.errors import ParameterError, RankError, nearest
+from hta_sql.library.sql_files import query_sql
 from hta_sql.overlay.slices import Slice, Wanted
 from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.text import cut_middle
-
-_EVENT = """
-SELECT name, ts, coalesce(dur, 0) AS dur, pid, tid
-FROM events
-WHERE run = $run AND rank = $rank AND event_id = $event_id
-"""
-# Work that a step launches may run after its end.
-_STEPS = """
-SELECT min(ts) AS start, max(ts + coalesce(dur, 0)) AS until
-FROM events
-WHERE run = $run AND list_contains($ranks, rank) AND list_contains($steps, step)
-"""
 
 MS = 1_000_000
 _NAME = 60
@@ -129,7 +118,7 @@ def _finding(
 
 def _steps(store: TraceStore, look: Look, steps: Sequence[int]) -> Look:
     values = {"run": look.wanted.run, "ranks": list(look.wanted.ranks), "steps": list(steps)}
-    ((start, until),) = store.sql(_STEPS, values).rows()
+    ((start, until),) = store.sql(query_sql("events", "window_of_steps"), values).rows()
     if start is None:
         scope: dict[str, Any] = {"runs": [look.wanted.run], "ranks": list(look.wanted.ranks)}
         rows = store.run("profiler_steps", **scope).records()
@@ -175,7 +164,9 @@ def _event(store: TraceStore, look: Look, event_id: int) -> Look:
     run, (rank, *others) = look.wanted.run, look.wanted.ranks
     if others:
         raise ParameterError("Event ids are unique within a rank only; pass the rank.")
-    rows = store.sql(_EVENT, {"run": run, "rank": rank, "event_id": event_id}).rows()
+    rows = store.sql(
+        query_sql("events", "one"), {"run": run, "rank": rank, "event_id": event_id}
+    ).rows()
     if not rows:
         raise ParameterError(
             f"Rank {rank} of run {run!r} has no event {event_id} with a start time."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hta_sql.library.sql_files import query_sql
 from hta_sql.overlay.source import source_of
 from hta_sql.traces.events import Event, Json, trace_event
 from hta_sql.traces.output import output_path
@@ -56,12 +57,8 @@ def overlay_sequences(
     source = source_of(store, run, rank)
     names: list[str] = []
     if compress:
-        rows = store.sql(
-            "SELECT DISTINCT name FROM events WHERE run = $run AND rank = $rank AND name IS NOT NULL "
-            "AND table_name <> 'other_events' ORDER BY name",
-            of_rank,
-        )
-        names = [name for (name,) in rows.rows()]
+        rows = store.sql(query_sql("events", "names"), of_rank).rows()
+        names = [name for (name,) in rows]
     marking = _Marking(events, patterns, names if compress else None, source.first_ts)
     return rewrite_trace(
         source.path,

@@ -16,6 +16,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import IO, Any
 
+from hta_sql.library.sql_files import query_sql
 from hta_sql.overlay.counters import SERIES, counter_events
 from hta_sql.overlay.critical_path import PathMarking, device_skews
 from hta_sql.overlay.lanes import Lanes
@@ -25,14 +26,6 @@ from hta_sql.traces.events import Event, Json, microseconds, trace_event
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.rewriting import rewrite_trace
 
-_WANTED = """
-SELECT event_id
-FROM events
-WHERE
-    run = $run AND rank = $rank
-    AND ($from_ns IS NULL OR (ts < $until_ns AND ts + coalesce(dur, 0) >= $from_ns))
-    AND ($categories IS NULL OR list_contains($categories, category))
-"""
 _IN_MEMORY = 64 * 2**20
 _ARROWS_OF_A_RANK = 2**40
 """Upper bound of a rank's arrow ids, which count its launches."""
@@ -167,7 +160,7 @@ class _Part:
         values = {"run": wanted.run, "rank": self.rank, "from_ns": start, "until_ns": until}
         values["categories"] = None if wanted.categories is None else list(wanted.categories)
         mask = bytearray(self.source.event_count)
-        for batch in self.store.sql(_WANTED, values).arrow().to_batches():
+        for batch in self.store.sql(query_sql("events", "within"), values).arrow().to_batches():
             for event_id in batch.column(0).to_pylist():
                 mask[event_id] = 1
         return mask

@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hta_sql.errors import ParameterError, RankError
+from hta_sql.library.sql_files import query_sql
 from hta_sql.traces.names import path_of
 
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
-
-_SOURCE = """
-SELECT source, event_count, first_ts, offset_ns
-FROM rank_spans
-WHERE run = $run AND rank = $rank
-"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ def source_of(store: TraceStore, run: str, rank: int) -> SourceFile:
         RankError: The run has no such rank.
         ParameterError: The rank has several files, but a modified trace needs a single one.
     """
-    found = store.sql(_SOURCE, {"run": run, "rank": rank}).rows()
+    found = store.sql(query_sql("runs", "files_of_rank"), {"run": run, "rank": rank}).rows()
     if not found:
         raise RankError(f"No rank {rank} in run {run!r}; available ranks: {store.ranks(run)}.")
     if len(found) > 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.library.sql_files import reader_sql
+from hta_sql.library.sql_files import query_sql
 from hta_sql.traces.source import open_trace, whole_text
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _read(reader: str, path: str | os.PathLike[str], what: str) -> pa.Table:
     bound = {"text": text_of(path)}
     try:
         with duckdb.connect(":memory:") as con:
-            table: pa.Table = con.sql(reader_sql(reader), params=bound).to_arrow_table()
+            table: pa.Table = con.sql(query_sql(reader), params=bound).to_arrow_table()
             return table
     except duckdb.Error as error:
         message = str(error).partition("\n")[0]

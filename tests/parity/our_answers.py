@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import pyarrow.compute as pc
 
-from hta_sql.critical_path import EVENTS, CPGraph
+from hta_sql.critical_path import CPGraph
 from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.library.sql_files import query_sql
 
 Frames = dict[str, pd.DataFrame]
 
@@ -148,7 +149,7 @@ def _graphs(
         own = edges.filter(pc.field("rank") == rank)
         ids = own.column("event_id").drop_null().unique().to_pylist()
         wanted = {"run": analysis.run, "rank": rank, "ids": ids}
-        events = analysis.store.sql(EVENTS, wanted).arrow()
+        events = analysis.store.sql(query_sql("critical_path", "events"), wanted).arrow()
         of_rank = nodes.filter(pc.field("rank") == rank)
         graph = CPGraph(of_rank, own, events, run=analysis.run, rank=rank)
         graph.critical_path()

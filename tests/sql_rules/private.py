@@ -47,7 +47,8 @@ def _callers(library: Library) -> dict[str, set[str]]:
             found[name].add(caller)
         for name in _CALLED.findall(" ".join(_TEXT.findall(text))):
             found[name].add("a user")
-    for path in Path(hta_sql.__file__).parent.rglob("*.py"):
+    package = Path(hta_sql.__file__).parent
+    for path in (*package.rglob("*.py"), *(sql_root() / "queries").glob("*.sql")):
         for name in _CALLED.findall(path.read_text(encoding="utf-8")):
             found[name].add(str(path))
     # The pages in docs/analyses list all macros, and so are no callers.

@@ -7,6 +7,7 @@
 shipped.py   topics, headers, derived tables
 messages.py  sentences are in sql/messages, with the codes and placeholders that analyses use
 stored.py    the list of stored columns is current
+literals.py  Python contains no SQL
 private.py   macros with one caller start with _
 frozen.py    a released file does not change
 """
@@ -21,6 +22,7 @@ from hta_sql.library.rules.engine import engine_problems
 from hta_sql.library.rules.text import text_problems
 from hta_sql.library.sql_files import sql_root
 from tests.sql_rules.frozen import frozen_problems
+from tests.sql_rules.literals import literal_problems
 from tests.sql_rules.messages import message_problems
 from tests.sql_rules.private import private_problems
 from tests.sql_rules.shipped import FACTS, shipped_problems
@@ -51,7 +53,7 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
         broken += private_problems(library)  # a partial library lacks some callers
     problems = [*map(str, broken), *frozen_problems(library, root)]
     if root == sql_root():
-        problems += stored_problems(root)
+        problems += [*stored_problems(root), *literal_problems()]
     # A file that breaks a rule of form often breaks the engine's rules too: one message is enough.
     if not problems:
         problems += map(str, engine_problems(library, files))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import sqrt
 
 from hta_sql.comparison.gate.values import Value
+from hta_sql.library.sql_files import query_sql
 from hta_sql.store.query.trace_store import TraceStore
 
 ENOUGH_RUNS = 3
@@ -14,11 +15,6 @@ ENOUGH_RUNS = 3
 
 _MEDIAN = 1.2533
 """Standard error of a median relative to that of a mean, for normally distributed samples."""
-
-_QUANTILES = (
-    "SELECT lib.student_t(false, f.range) AS one, lib.student_t(true, f.range) AS many "
-    "FROM range(1, 31) AS f ORDER BY f.range"
-)
 
 
 class Chance:
@@ -29,7 +25,7 @@ class Chance:
     """
 
     def __init__(self, store: TraceStore) -> None:
-        self._quantiles = store.sql(_QUANTILES).rows()
+        self._quantiles = store.sql(query_sql("comparison", "quantiles")).rows()
 
     def t(self, freedom: int, *, of_many: bool) -> float:
         """Return the 99 % quantile, or the 99.9 % quantile if the rule has many values."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from hta_sql.comparison.gate.rules import Rule
 from hta_sql.comparison.sides import Side
 from hta_sql.errors import ParameterError
+from hta_sql.library.sql_files import query_sql
 
 MAX_SAMPLED_STEPS = 8
 """Maximum number of steps that are queried separately; enough to estimate the noise."""
@@ -34,10 +35,6 @@ _OF: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
     "sum": math.fsum,
 }
-_STEPS = (
-    "SELECT DISTINCT s.step FROM lib.scoped_steps([$run], $ranks, $steps, $last) AS s "
-    "WHERE s.step IS NOT NULL ORDER BY s.step"
-)
 
 
 @dataclass(frozen=True)
@@ -198,7 +195,8 @@ def steps_of(side: Side, rule: Rule) -> list[int]:
         "steps": rule.parameters.get("steps"),
         "last": rule.parameters.get("include_last_profiler_step", False),
     }
-    return [step for (step,) in side.store.sql(_STEPS, given).rows()]
+    rows = side.store.sql(query_sql("comparison", "steps_in_scope"), given).rows()
+    return [step for (step,) in rows]
 
 
 def asked_by_step(

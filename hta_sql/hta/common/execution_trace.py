@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hta_sql.errors import ParameterError
 from hta_sql.hta.common.trace import Trace
-from hta_sql.library.sql_files import reader_sql
+from hta_sql.library.sql_files import query_sql
 from hta_sql.traces.side_files import execution_trace_nodes
 
 __all__ = [
@@ -70,7 +70,7 @@ def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> No
         "names": et.table.column("name").to_pylist(),
         "node_ids": et.table.column("node_id").to_pylist(),
     }
-    found = trace.sql(reader_sql("execution_trace_events"), rank, nodes)
+    found = trace.sql(query_sql("execution_trace_events"), rank, nodes)
     column = found.set_index("event_id")["node_id"].astype("Int64").reindex(frame["index"])
     frame["et_node"] = column.array
     if found.empty:

@@ -15,25 +15,10 @@ from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.hta.frames.argument_frames import add_arguments
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
+from hta_sql.library.sql_files import query_sql
 from hta_sql.traces.names import path_of
 
 __all__ = ["Trace", "TraceSymbolTable"]
-
-RANKS = """
-SELECT r.rank, r.source, r.first_ts - r.offset_ns AS zero_ns
-FROM ranks AS r
-WHERE r.run = $run
-ORDER BY r.rank
-"""
-
-EVENTS = """
-SELECT e.*
-FROM trace_events_v1(
-    runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
-) AS e
-WHERE $ids IS NULL OR e.event_id IN (SELECT unnest($ids::BIGINT[]))
-ORDER BY e.event_id
-"""
 
 
 class Trace(Closing):
@@ -75,7 +60,11 @@ class Trace(Closing):
         self.parser_config = parser_config or ParserConfig.get_default_cfg()
         self._frames: dict[int, pd.DataFrame] = {}
         self._symbols: TraceSymbolTable | None = None
-        rows = self._job.store.sql(RANKS, {"run": self._job.run}).arrow().to_pylist()
+        rows = (
+            self._job.store.sql(query_sql("runs", "sources"), {"run": self._job.run})
+            .arrow()
+            .to_pylist()
+        )
         self._about = {row["rank"]: row for row in rows if row["rank"] in self._job.ranks}
         self.trace_files: dict[int, str] = {
             r: path_of(row["source"]) for r, row in self._about.items()
@@ -194,7 +183,9 @@ class Trace(Closing):
         return {"runs": [self._job.run], "ranks": [rank], "include_last_profiler_step": last}
 
     def _frame(self, rank: int, ids: list[int] | None) -> pd.DataFrame:
-        table = self._job.store.sql(EVENTS, {**self._scope(rank), "ids": ids}).arrow()
+        table = self._job.store.sql(
+            query_sql("events", "framed"), {**self._scope(rank), "ids": ids}
+        ).arrow()
         frame = trace_frame(table, self.symbol_table, self.clock_ns(rank))
         self._add_arguments(rank, frame)
         return frame

@@ -12,6 +12,7 @@ from hta_sql.critical_path.edges import CPEdge, CPEdgeType
 from hta_sql.critical_path.windows import count_windows
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.methods.job import Job
+from hta_sql.library.sql_files import query_sql
 
 log = logging.getLogger(__name__)
 
@@ -151,11 +152,7 @@ class CriticalPath(Job):
 
     def _warn_of_missing_syncs(self, rank: int, *, infer_syncs: bool) -> None:
         about: dict[str, Any] = {"run": self.run, "rank": rank}
-        ((syncs, others),) = self.store.sql(
-            "SELECT count(*) FILTER (class = 'sync'), count(*) FILTER (class <> 'sync') "
-            "FROM gpu_ops WHERE run = $run AND rank = $rank",
-            about,
-        ).rows()
+        ((syncs, others),) = self.store.sql(query_sql("critical_path", "syncs"), about).rows()
         if others and not syncs:  # without a device there are no waits
             log.warning(
                 "Rank %d has no synchronization records: waits are %s. Profile with "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hta_sql.api import ingest, open_store
 from hta_sql.closing import Closing
 from hta_sql.errors import ParameterError, RankError
+from hta_sql.library.sql_files import query_sql
 from hta_sql.results.result import Result
 from hta_sql.store.disk.location import lost_sources, selected, store_beside
 from hta_sql.text import rank_spans
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _Job = TypeVar("_Job", bound="Job")
-
-SYMBOLS = """
-WITH texts AS (
-    SELECT e.name, e.category
-    FROM trace_events_v1(runs := $runs, include_last_profiler_step := true) AS e
-    GROUP BY ALL
-)
-SELECT DISTINCT unnest([t.name, t.category]) AS symbol
-FROM texts AS t
-ORDER BY symbol
-"""
 
 DEFAULT_TRACE_DIR = "/tmp/trace"  # noqa: S108 - HTA's default
 
@@ -95,7 +85,7 @@ class Job(Closing):
     @cached_property
     def symbols(self) -> tuple[str, ...]:
         """Names and categories of the events of all ranks, in alphabetical order."""
-        rows = self.store.sql(SYMBOLS, {"runs": [self.run]}).rows()
+        rows = self.store.sql(query_sql("events", "symbols"), {"runs": [self.run]}).rows()
         return tuple(symbol for (symbol,) in rows if symbol is not None)
 
     def result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
@@ -139,13 +129,12 @@ class Job(Closing):
         return list(dict.fromkeys(ranks))
 
     def _ranks_of_run(self, *, check_sources: bool) -> list[int]:
-        rows = self.store.sql(
-            "SELECT rank, source FROM ranks WHERE run = $run ORDER BY rank", {"run": self.run}
-        ).rows()
-        lost = lost_sources(dict(rows)) if check_sources else []
+        rows = self.store.sql(query_sql("runs", "sources"), {"run": self.run}).rows()
+        sources = {rank: source for _, rank, source, _ in rows}
+        lost = lost_sources(sources) if check_sources else []
         if lost:
             log.warning("The traces of these ranks are missing; the ranks are omitted: %s.", lost)
-        return [rank for rank, _ in rows if rank not in lost]
+        return [rank for rank in sources if rank not in lost]
 
     def _first_run(self) -> str:
         first, *others = self.store.runs()

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hta_sql.errors import TraceError
 from hta_sql.ingestion.statements import run
-from hta_sql.library.sqltext import create_table
+from hta_sql.library.sqltext import all_rows, create_table
 from hta_sql.traces.kernel_information import CompiledKernel, read_kernel_information
 from hta_sql.traces.names import path_text
 
@@ -58,7 +58,7 @@ def stage_compiled_kernels(
         for number, row in enumerate(row for path in paths for row in read(path))
     ]
     con.register("kernel_rows", pa.Table.from_pylist(rows, _SCHEMA))
-    run(con, create_table("staged_compiled_kernels", "FROM kernel_rows"))
+    run(con, create_table("staged_compiled_kernels", all_rows("kernel_rows")))
     con.unregister("kernel_rows")
     return len(rows)
 

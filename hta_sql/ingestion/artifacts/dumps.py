@@ -18,7 +18,7 @@ from hta_sql.ingestion.artifacts.frames import FRAMES
 from hta_sql.ingestion.artifacts.values import Values
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
-from hta_sql.library.sqltext import create_table
+from hta_sql.library.sqltext import all_rows, create_table
 from hta_sql.text import counted
 from hta_sql.traces.flight_recorder import Dump, group_ranks, read_dump
 
@@ -104,7 +104,7 @@ def stage_dump(
     values = DumpValues(Values(dump.size), Values(dump.size))
     for table, content in dump_tables(dump, values).items():
         con.register("dump_rows", content)
-        run(con, create_table(f"staged_{table}", "FROM dump_rows"))
+        run(con, create_table(f"staged_{table}", all_rows("dump_rows")))
         con.unregister("dump_rows")
         rows[table] = content.num_rows
     problem = "; ".join(_problems(dump, values.deciding))

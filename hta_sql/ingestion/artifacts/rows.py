@@ -12,7 +12,7 @@ import pyarrow as pa
 from hta_sql.ingestion.artifacts.values import Values
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
-from hta_sql.library.sqltext import create_table
+from hta_sql.library.sqltext import all_rows, create_table
 from hta_sql.traces.source import file_bytes
 
 Row = tuple[Any, ...]
@@ -41,7 +41,7 @@ class StagedRows:
         self._waiting: dict[str, list[Row]] = {table: [] for table in schemas}
         for table, schema in schemas.items():
             con.register("artifact_rows", schema.empty_table())
-            run(con, create_table(f"staged_{table}", "FROM artifact_rows"))
+            run(con, create_table(f"staged_{table}", all_rows("artifact_rows")))
             con.unregister("artifact_rows")
 
     def add(self, table: str, row: Row) -> None:

@@ -11,9 +11,11 @@ import duckdb
 from hta_sql.library import sqltext
 from hta_sql.library.creation import create_empty_tables, refused_line
 from hta_sql.library.declared import Column, Parameter
+from hta_sql.library.engine_settings import ignore_python_variables
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.rules.problem import Found, Problem, column_line, located
 from hta_sql.library.rules.text import columns_of
+from hta_sql.library.sql_files import query_sql
 
 SPANS = "validation_spans"
 """Relation passed to lib macros as the value of a relation parameter."""
@@ -39,7 +41,7 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
     looked_at = list(abouts)
     listing = _listing(library)
     with duckdb.connect(":memory:") as con:
-        con.execute("SET python_enable_replacements = false")  # ignore Python variables
+        ignore_python_variables(con)
         # Only the dependencies: the files are created one by one below, so that an error names its
         # file.
         create_empty_tables(con, library)
@@ -145,9 +147,7 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) -> Iterator[Found]:
     """Compare names and types of the parameters with the engine's."""
     rows = con.execute(
-        "SELECT f.parameters, f.parameter_types FROM duckdb_functions() AS f "
-        "WHERE f.schema_name = $schema AND f.function_name = $name "
-        "AND f.function_type IN ('macro', 'table_macro')",
+        query_sql("engine", "macro_parameters"),
         {"schema": schema, "name": about.name},
     ).fetchall()
     documented = [(p.name, p.type) for p in about.parameters]

@@ -12,6 +12,7 @@ import duckdb
 from hta_sql.errors import LibraryError
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.rules.products import overflowing_products
+from hta_sql.library.sql_files import query_sql
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ def read_statement(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Statemen
         LibraryError: The engine's parser rejects it.
     """
     marker = ") AS TABLE\n" if ") AS TABLE\n" in about.text else " AS\n"
-    body = ("SELECT\n" if about.is_scalar else "") + about.text.partition(marker)[2]
-    ((tree,),) = con.execute("SELECT json_serialize_sql($body)", {"body": body}).fetchall()
+    body = about.text.partition(marker)[2]
+    values = {"body": body, "is_expression": about.is_scalar}
+    ((tree,),) = con.execute(query_sql("engine", "syntax_tree"), values).fetchall()
     parsed = json.loads(tree)
     if parsed["error"]:
         raise LibraryError(parsed["error_message"])

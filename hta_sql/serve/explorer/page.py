@@ -94,11 +94,9 @@ def _sql(about, mo):
 
 @app.cell
 def _question(mo, store, views):
-    question = mo.ui.code_editor(
-        "SELECT class, count(*) AS operations, sum(dur) AS dur_ns\nFROM gpu_ops\nGROUP BY ALL",
-        language="sql",
-        min_height=120,
-    ).form(submit_button_label="Ask", bordered=False)
+    question = mo.ui.code_editor(views.example(), language="sql", min_height=120).form(
+        submit_button_label="Ask", bordered=False
+    )
     mo.vstack(
         [
             mo.md("## SQL query"),

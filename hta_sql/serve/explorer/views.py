@@ -13,6 +13,7 @@ from hta_sql.charts import draw, figure_of
 from hta_sql.errors import HtaSqlError
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.parameters import taken_by
+from hta_sql.library.sql_files import query_sql
 from hta_sql.report.contents import TOPICS
 from hta_sql.results.cells import cell_text, column_unit
 from hta_sql.results.result import Result
@@ -73,6 +74,11 @@ def topics(store: TraceStore) -> dict[str, dict[str, str]]:
         }
         for key in order
     }
+
+
+def example() -> str:
+    """Return the query that the editor starts with."""
+    return query_sql("explorer")
 
 
 def steps_of(store: TraceStore, run: str) -> list[int]:

@@ -9,6 +9,7 @@ from hta_sql.comparison.changes import compare_steps
 from hta_sql.comparison.sides import Side
 from hta_sql.errors import ParameterError, QueryError
 from hta_sql.library.parameters import check_parameters
+from hta_sql.library.sql_files import query_sql
 from hta_sql.results.result import Result
 from hta_sql.serve.mcp.bounded_json import (
     LONGEST_NAME,
@@ -67,7 +68,7 @@ class Hosted:
 
     def overview(self) -> Answer:
         """Return the runs and suggested first steps."""
-        response = self._of_rows(self._store.sql("FROM runs ORDER BY run"), None)
+        response = self._of_rows(self._store.sql(query_sql("runs", "all_columns")), None)
         return {"runs": response["rows"], "next": list(FIRST_STEPS)}
 
     def run(self, name: str, parameters: Mapping[str, Any], limit: int | None) -> Answer:
@@ -107,7 +108,7 @@ class Hosted:
     def hang(self, parameters: Mapping[str, Any]) -> Answer:
         """Return the stuck process groups, with the cause first."""
         told = self._of_rows(self._store.run("hang", **parameters), None)
-        ((dumps,),) = self._store.sql("SELECT count(DISTINCT (run, rank)) FROM fr_groups").rows()
+        dumps = len(self._store.sql(query_sql("artifacts", "dumped_ranks")).rows())
         following = ["run collective_history", "run hang_grid", "run dump_arrivals"]
         return {"dump_count": dumps, **told, "next": following if told["rows"] else []}
 

@@ -23,8 +23,9 @@ from hta_sql._version import __version__
 from hta_sql.errors import StoreDamagedError, StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.creation import SCOPE_TABLES
+from hta_sql.library.engine_settings import discard_at_end
 from hta_sql.library.objects import Library, load_library
-from hta_sql.library.sql_files import stored_columns
+from hta_sql.library.sql_files import query_sql, stored_columns
 from hta_sql.machine import cache_folder, temporary_folder
 from hta_sql.store.catalog.columns import StoredFiles, stored_files
 from hta_sql.store.catalog.materialized_tables import materialized_files, materialized_views
@@ -101,7 +102,7 @@ def identity_with(content: bytes, folder: StoreFolder, library: Library) -> Iden
 def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
     """Read the identity of an open catalog; None if the catalog records no identity."""
     try:
-        rows = con.execute("SELECT location, manifest, library FROM stored.store_info").fetchall()
+        rows = con.execute(query_sql("catalog", "identity")).fetchall()
     except duckdb.OutOfMemoryException:
         raise  # the identity of the catalog remains unknown
     except duckdb.Error:
@@ -155,7 +156,7 @@ def build_aside(target: Path, folder: StoreFolder) -> None:
 
 def manifest_of(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> Manifest:
     """Return the manifest that a catalog was built from."""
-    ((content,),) = con.execute("SELECT content FROM stored.manifest_copy").fetchall()
+    ((content,),) = con.execute(query_sql("catalog", "manifest")).fetchall()
     return parse_manifest(zlib.decompress(content), folder)
 
 
@@ -295,12 +296,12 @@ def _build_of(
     relative = not identity.location
     shutil.copyfile(template(library), target)
     with _to_be_filled(target, folder, relative=relative) as con:
-        con.execute("BEGIN")
+        con.begin()
         put_tables(con, folder, files, library, relative=relative)
         con.execute(_store_info(identity, files))
-        con.execute("CREATE TABLE stored.manifest_copy (content BLOB)")
-        con.execute("INSERT INTO stored.manifest_copy VALUES (?)", [zlib.compress(content, 1)])
-        con.execute("COMMIT")
+        copy = {"content": zlib.compress(content, 1)}
+        con.execute(query_sql("catalog", "store_manifest"), copy)
+        con.commit()
 
 
 def _to_be_filled(
@@ -365,10 +366,10 @@ def open_for_computing(
     """
     shutil.copyfile(template(library), target)
     with duckdb.connect(str(target), config=CONFIG | limits) as con:
-        con.execute("BEGIN")
+        con.begin()
         put_tables(con, folder, stored_files(manifest, folder), library)
-        con.execute("COMMIT")
-        con.execute("PRAGMA disable_checkpoint_on_shutdown")
+        con.commit()
+        discard_at_end(con)
         if folder.local:
             yield con
             return

@@ -13,6 +13,7 @@ import duckdb
 
 from hta_sql import replay
 from hta_sql.library import sqltext
+from hta_sql.library.engine_settings import unordered
 from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.machine import temporary_folder
 from hta_sql.replay.watch import UNWATCHED, Watch
@@ -152,13 +153,8 @@ def computed_table(
     watch: Watch,
 ) -> MaterializedTable:
     """Compute the rows of a derived table for a run, and write them to the store."""
-    # Row order does not matter here, and preserving it would take twice the memory.
-    con.execute("SET preserve_insertion_order = false")
-    try:
-        with derived_rows(con, about, asked.run, watch) as select:
-            return _computed(con, folder, select, asked)
-    finally:
-        con.execute("SET preserve_insertion_order = true")
+    with unordered(con), derived_rows(con, about, asked.run, watch) as select:
+        return _computed(con, folder, select, asked)
 
 
 @contextmanager

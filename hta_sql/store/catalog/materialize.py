@@ -19,6 +19,7 @@ from hta_sql.errors import (
     StoreVersionError,
 )
 from hta_sql.library.answers import answers
+from hta_sql.library.engine_settings import plan_quicker
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, temporary_folder
 from hta_sql.replay.watch import UNWATCHED, ComputationStoppedError, Watch
@@ -37,7 +38,6 @@ from hta_sql.store.catalog.compute import (
     to_compute,
 )
 from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables, missing_tables
-from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.disk.checksums import Checksums
 from hta_sql.store.disk.file_checks import (
@@ -256,7 +256,7 @@ def _opened(
         limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}
         target = Path(temporary, CATALOG)
         with open_for_computing(target, folder, manifest, library, limits) as con:
-            con.execute(QUICKER_PLANS)
+            plan_quicker(con)
             yield con
 
 

@@ -14,7 +14,7 @@ import duckdb
 
 from hta_sql.library.creation import RANK_SCOPE
 from hta_sql.library.definitions import definitions
-from hta_sql.library.sql_files import reader_sql
+from hta_sql.library.sql_files import query_sql
 from hta_sql.store.catalog.columns import StoredFiles, stored_files, viewed
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import Manifest, RankEntry, in_order
@@ -32,7 +32,7 @@ def facts_of(con: duckdb.DuckDBPyConnection) -> Iterator[tuple[tuple[str, int], 
         con: Connection with the views described_ranks and described_devices over the tables ranks
             and devices.
     """
-    relation = con.sql(reader_sql("rank_facts"))
+    relation = con.sql(query_sql("rank_facts"))
     for run, rank, *values in relation.fetchall():
         yield (run, rank), dict(zip(relation.columns[2:], values, strict=True))
 

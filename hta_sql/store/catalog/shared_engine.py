@@ -20,14 +20,12 @@ from threading import Lock
 import duckdb
 
 from hta_sql.library import sqltext
+from hta_sql.library.sql_files import query_sql
 from hta_sql.machine import duckdb_memory_limit, temporary_prefix
 
 _running: duckdb.DuckDBPyConnection | None = None
 _lock = Lock()
 _numbers = itertools.count()
-
-QUICKER_PLANS = "SET disabled_optimizers = 'projection_pullup'"
-"""This optimizer takes half of the planning time of a query with 25 rules, without any benefit."""
 
 
 @contextmanager
@@ -51,7 +49,7 @@ def scratch(file: Path | None = None, options: str = "") -> Iterator[duckdb.Duck
                 yield con
             except BaseException:
                 with suppress(duckdb.Error):  # no transaction was active
-                    con.execute("ROLLBACK")
+                    con.rollback()
                 raise
             finally:
                 con.execute(home)
@@ -74,7 +72,7 @@ def extra_connections(
 
 
 def _database_of(con: duckdb.DuckDBPyConnection) -> str:
-    ((name,),) = con.execute("SELECT current_database()").fetchall()
+    ((name,),) = con.execute(query_sql("engine", "database")).fetchall()
     return str(name)
 
 

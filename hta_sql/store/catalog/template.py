@@ -28,7 +28,7 @@ from hta_sql.library.arguments import argument_columns
 from hta_sql.library.creation import add_objects, create_objects
 from hta_sql.library.data_tables import data_views
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.sql_files import stored_columns
+from hta_sql.library.sql_files import query_sql, stored_columns
 from hta_sql.machine import cache_folder
 from hta_sql.store.disk.manifest import digest_of
 from hta_sql.traces.writing import replacing
@@ -122,9 +122,9 @@ def _with_own(shipped: Path, library: Library) -> Path:
 
 def _free_start(con: duckdb.DuckDBPyConnection, rows: int) -> None:
     """Allocate leading blocks that the next checkpoint frees."""
-    con.execute(sqltext.create_table("free_start", sqltext.numbers(rows)))
-    con.execute("CHECKPOINT")
-    con.execute("DROP TABLE free_start")
+    con.execute(query_sql("catalog", "free_start"), {"count": rows})
+    con.checkpoint()
+    con.execute(sqltext.drop_table("free_start"))
 
 
 def connected(path: Path, block_bytes: int | None = None) -> duckdb.DuckDBPyConnection:

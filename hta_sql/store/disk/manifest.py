@@ -86,7 +86,7 @@ class RankEntry:
     schema: str
     """Digest of the columns of all tables when they were written; see :attr:`Manifest.schemas`."""
     facts: dict[str, Any]
-    """Columns that the view ``runs`` shows, as defined in sql/readers/rank_facts.sql."""
+    """Columns that the view ``runs`` shows, as defined in sql/queries/rank_facts.sql."""
     process: str | None = None
     """Process that wrote the trace. Recorded, like ``end_ns``, only if the trace states no rank."""
     end_ns: int | None = None

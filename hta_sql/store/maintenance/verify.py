@@ -15,7 +15,7 @@ import duckdb
 
 from hta_sql.errors import StoreDamagedError, StoreError, StoreVersionError
 from hta_sql.library.objects import load_library
-from hta_sql.library.sql_files import reader_sql
+from hta_sql.library.sql_files import query_sql
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import build_aside, built_from, identity_of
 from hta_sql.store.catalog.columns import stored_files, viewed
@@ -41,7 +41,7 @@ LINKED = (
     *("cpu_ops", "runtime_calls", "annotations", "python_calls", "steps"),
     *("memory_events", "gpu_ops"),
 )
-"""The tables that sql/readers/dangling_links.sql reads."""
+"""The tables that sql/queries/dangling_links.sql reads."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
 
 
 def _contents(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    return con.execute(reader_sql("catalog_contents")).fetchall()
+    return con.execute(query_sql("catalog_contents")).fetchall()
 
 
 def dangling(folder: StoreFolder, manifest: Manifest) -> Iterator[Fault]:
@@ -169,7 +169,7 @@ def dangling(folder: StoreFolder, manifest: Manifest) -> Iterator[Fault]:
         others = [other for other in manifest.runs() if other != run]
         alone = stored_files(manifest.without(others), folder)
         with viewed(alone, folder, LINKED) as con:
-            rows = con.execute(reader_sql("dangling_links")).fetchall()
+            rows = con.execute(query_sql("dangling_links")).fetchall()
         for _, rank, table, link, count in rows:
             paths = [e.files[table]["path"] for e in alone.manifest.entries if e.rank == rank]
             yield Fault(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Protocol
 import duckdb
 
 from hta_sql.errors import QueryError
+from hta_sql.library.engine_settings import limit_spill
 from hta_sql.machine import (
     QUERY_ROWS,
     QUERY_SECONDS,
@@ -64,8 +65,7 @@ class Limits:
 
     def put_on(self, con: duckdb.DuckDBPyConnection) -> None:
         """Set the spill limit of an engine, unless its settings are locked."""
-        with suppress(duckdb.InvalidInputException):
-            con.execute("SET max_temp_directory_size = ?", [self.spill or _half_of_disk()])
+        limit_spill(con, self.spill or _half_of_disk())
 
 
 UNLIMITED = Limits(None, None, None)

@@ -12,9 +12,10 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.errors import StoreDamagedError, StoreError, StoreVersionError
+from hta_sql.library.engine_settings import cache_parquet_metadata, plan_quicker
 from hta_sql.library.objects import Library
+from hta_sql.library.sql_files import query_sql
 from hta_sql.store.catalog.build import Identity, identity_of, write_catalog
-from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.disk.checksums import Checksums
 from hta_sql.store.disk.file_checks import Expected, Fault, files_of, size_faults
 from hta_sql.store.disk.folder import StoreFolder
@@ -23,9 +24,6 @@ from hta_sql.store.disk.manifest import CATALOG, digest_of, manifest_bytes, pars
 from hta_sql.store.query.execution import Size
 
 log = logging.getLogger(__name__)
-
-KNOWN_FILES = "SET parquet_metadata_cache = true"
-"""Setting with which the engine caches the Parquet metadata of unchanged files."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +92,7 @@ def is_of_database(error: duckdb.Error) -> bool:
 
 def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
     """Return the sorted ranks of a catalog, and the runs whose definitions have changed."""
-    rows = con.execute(
-        "SELECT run, rank, event_count, definitions_changed FROM stored.rank_scope"
-    ).fetchall()
+    rows = con.execute(query_sql("catalog", "ranks")).fetchall()
     counts: dict[tuple[str, int], int] = defaultdict(int)  # summed over the spans of a rank
     for run, rank, events, _ in rows:
         counts[run, rank] += events or 0
@@ -107,18 +103,16 @@ def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
 def kept_of(con: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
     """Return the analyses with materialized answers, each with its runs."""
     kept: dict[str, set[str]] = {}
-    for name, run in con.execute("SELECT name, run FROM stored.kept_answers").fetchall():
+    for name, run in con.execute(query_sql("catalog", "materialized_answers")).fetchall():
         kept.setdefault(name, set()).add(run)
     return kept
 
 
 def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
     """Apply the engine settings that queries of a store need."""
-    with suppress(duckdb.Error):  # this DuckDB version has no such optimizer
-        con.execute(QUICKER_PLANS)
+    plan_quicker(con)
     # A safe store locks the settings of the engine for all of its connections.
-    with suppress(duckdb.InvalidInputException):
-        con.execute(KNOWN_FILES)
+    cache_parquet_metadata(con)
     if filesystem := folder.filesystem():
         # All connections of a process to the same catalog share an engine.
         with suppress(duckdb.InvalidInputException):
@@ -131,7 +125,7 @@ def lacks_replaced_runs(
     """Return whether a catalog excludes runs whose files were replaced during its build."""
     if not folder.local:
         return False
-    ((lost,),) = con.execute("SELECT lost FROM stored.store_info").fetchall()
+    ((_, lost),) = con.execute(query_sql("catalog", "omitted_runs")).fetchall()
     return bool(lost) and digest_of(manifest_bytes(folder)) != identity.manifest
 
 
@@ -154,7 +148,7 @@ def refreshed(folder: StoreFolder, library: Library, identity: Identity) -> bool
 
 def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
     """Log which runs a catalog excludes, and how to restore them."""
-    ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
+    ((outdated, lost),) = con.execute(query_sql("catalog", "omitted_runs")).fetchall()
     if outdated:
         log.warning(
             "%s: omitted runs with different table definitions: %s. If a newer version of hta_sql "

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hta_sql.errors import RankError, StoreError
-from hta_sql.library.sql_files import reader_sql
+from hta_sql.library.sql_files import query_sql
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import manifest_of
 from hta_sql.store.disk.folder import RemoteFolder, StoreFolder, store_folder
@@ -69,7 +69,7 @@ class ByRole:
         if roles is None:
             return self
         wanted = frozenset([roles] if isinstance(roles, str) else roles)
-        ranks = _ranks_with(wanted, self.sql(reader_sql("rank_roles")).rows())
+        ranks = _ranks_with(wanted, self.sql(query_sql("runs", "roles")).rows())
         with _LOCK:
             known: dict[frozenset[str], Store] = self.__dict__.setdefault("_by_role", {})
             if wanted not in known:

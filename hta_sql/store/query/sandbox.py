@@ -13,7 +13,8 @@ import re
 import duckdb
 
 from hta_sql.errors import QueryError
-from hta_sql.library import sqltext
+from hta_sql.library import engine_settings, sqltext
+from hta_sql.library.sql_files import query_sql
 from hta_sql.store.disk.manifest import TABLES
 
 _COMMENT = r"(?>\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+"
@@ -33,15 +34,9 @@ def lock(con: duckdb.DuckDBPyConnection, roots: list[str]) -> None:
         con: A connection to the instance.
         roots: Spellings of the store's folder.
     """
-    ((is_locked,),) = con.execute("SELECT current_setting('lock_configuration')").fetchall()
-    if is_locked:  # by another store object in this process
-        return
-    con.execute("SET allowed_directories = ?", [[f"{root}/{TABLES}" for root in roots]])
-    con.execute("SET autoinstall_known_extensions = false")
-    con.execute("SET autoload_known_extensions = false")
-    con.execute("SET python_enable_replacements = false")
-    con.execute("SET enable_external_access = false")
-    con.execute("SET lock_configuration = true")
+    ((is_locked,),) = con.execute(query_sql("engine", "is_locked")).fetchall()
+    if not is_locked:  # by another store object in this process
+        engine_settings.lock(con, [f"{root}/{TABLES}" for root in roots])
 
 
 def reading(query: str) -> str:
@@ -52,10 +47,10 @@ def reading(query: str) -> str:
             SUMMARIZE), or EXPLAIN of one.
     """
     kind, text = _statement(query)
-    head = ""
+    options = None
     if kind == "EXPLAIN" and (found := _EXPLAIN.match(text)):
         # EXPLAIN ANALYZE runs its query, so the query is checked as well.
-        head = f"EXPLAIN {found[1] or ''} {found[2] or ''} "
+        options = f"{found[1] or ''} {found[2] or ''}"
         kind, text = _statement(text[found.end() :])
     if kind == "MULTI":
         raise QueryError(
@@ -63,7 +58,8 @@ def reading(query: str) -> str:
         )
     if kind != "SELECT":
         raise QueryError(f"Only read-only queries are allowed here, not {kind.replace('_', ' ')}.")
-    return head + sqltext.subquery(text)
+    select = sqltext.subquery(text)
+    return select if options is None else sqltext.explain(options, select)
 
 
 def _statement(text: str) -> tuple[str, str]:
