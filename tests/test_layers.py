@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hta_sql.library.sql_files import sql_root
 from tests.sql_rules.literals import literal_problems
 
 if TYPE_CHECKING:
@@ -237,6 +238,23 @@ def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text("\n".join(lines), encoding="utf-8")
     found = [int(problem.split(":")[1]) for problem in literal_problems(tmp_path)]
     assert found == [2, 3, 4, 5, 9, 11]
+
+
+def test_every_query_of_python_exists_and_is_used() -> None:
+    """Each statement in sql/queries has a caller, and each caller names a statement."""
+    called = {
+        tuple(argument.value for argument in node.args if isinstance(argument, ast.Constant))
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "query_sql"
+    }
+    existing = {
+        (path.stem, name) if name else (path.stem,)
+        for path in (sql_root() / "queries").glob("*.sql")
+        for name in re.findall(r"(?m)^-- name: (\w+)$", path.read_text(encoding="utf-8")) or [""]
+    }
+    side_files = {("execution_trace_nodes",), ("memory_timeline",)}  # named by their readers
+    assert called - {()} == existing - side_files
 
 
 def test_nothing_prints() -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.closing import Closing
 from hta_sql.errors import AnalysisNotFoundError, StoreError, nearest
 from hta_sql.library import sqltext
-from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.parameters import check_parameters, narrowing, refuse_unknown, taken_by
 from hta_sql.library.user_analyses import Analyses, library_of, user_folders
@@ -237,10 +236,12 @@ class TraceStore(ByName, ByRole, Closing):
 
     def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
         """Return whether a materialized answer covers a query with default arguments and these runs."""
+        kept = self._connection.opened().materialized.get(analysis.base_name)
+        if not kept or values.keys() - {"runs"}:
+            return False
         runs = values.get("runs", self.runs())
-        is_default = analysis == answers(self.library.base).get(analysis.base_name)
-        kept = self._connection.opened().materialized.get(analysis.base_name, set())
-        return bool(is_default and values.keys() <= {"runs"} and runs and kept.issuperset(runs))
+        is_default = analysis == self.library.base.find(analysis.base_name)
+        return bool(is_default and runs and kept.issuperset(runs))
 
     def sql(
         self,
