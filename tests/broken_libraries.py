@@ -79,8 +79,8 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     ),
     "parameter without words": (
         ANALYSIS,
-        [("    -- Runs to include; NULL means every run.\n", "")],
-        "parameter runs is not documented",
+        [("    runs VARCHAR", "    jobs VARCHAR")],
+        "parameter jobs is not documented",
     ),
     "parameter without default": (
         ANALYSIS,

@@ -21,7 +21,7 @@ SCOPE_DOCS = {
     "steps": "Profiler steps to include; NULL means every step and all activity outside steps.",
     "include_last_profiler_step": "Whether to include the last profiler step; a run's only step is always included.",
 }
-"""Meaning of the scope parameters of a macro that does not document them itself."""
+"""Meaning of the scope parameters that a file does not document itself."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,13 @@ def comments_at(text: str, start: int) -> list[str]:
     return match.group().splitlines() if match else []
 
 
-def parameters_in(
-    path: Path, text: str, places: tuple[int, int, int], *, is_macro: bool
-) -> list[Parameter]:
+def parameters_in(path: Path, text: str, places: tuple[int, int, int]) -> list[Parameter]:
     """Parse the parameter lines of a macro.
 
     Args:
         path: Path of the file, for errors.
         text: Contents of the file.
         places: Offsets of the start and end of these lines, and of the body.
-        is_macro: Whether it is no analysis; its scope parameters need no comment.
 
     Raises:
         LibraryError: A line does not have the required form.
@@ -74,8 +71,7 @@ def parameters_in(
             doc.append(stripped[2:].strip())
         elif match := _PARAMETER.match(line):
             name, kind, default = match.groups()
-            known = SCOPE_DOCS.get(name, "") if is_macro else ""
-            found.append(Parameter(name, kind, default, " ".join(doc) or known))
+            found.append(Parameter(name, kind, default, " ".join(doc) or SCOPE_DOCS.get(name, "")))
             doc = []
         elif stripped:
             raise LibraryError(f"{path}:{number}: cannot read the parameter line {stripped!r}.")

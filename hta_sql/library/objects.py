@@ -73,7 +73,7 @@ class SqlObject:
         Raises:
             LibraryError: A parameter line does not have the required form.
         """
-        return tuple(parameters_in(self.path, self.text, self.places, is_macro=not self.version))
+        return tuple(parameters_in(self.path, self.text, self.places))
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -12,7 +12,6 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO derived.matched_collectives_v1(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns: those of matched_collectives.

@@ -6,7 +6,6 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO derived.replays_v1(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns: those of replays.

@@ -16,7 +16,6 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO derived.step_parts_v1(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns: those of step_parts.

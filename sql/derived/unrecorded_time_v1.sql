@@ -23,7 +23,6 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO derived.unrecorded_time_v1(
-    -- Runs to include; NULL means every run.
     runs
 ) AS TABLE
 -- Columns: those of unrecorded_time.

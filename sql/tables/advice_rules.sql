@@ -24,23 +24,5 @@ CREATE OR REPLACE VIEW advice_rules AS
 --   subject_pattern    VARCHAR      Regular expression of subjects with a message of their own; NULL if there is none.
 --   subject_code       VARCHAR      Code of the message for these subjects.
 --   about              VARCHAR      What counts, the reason, and the source of the threshold.
-SELECT
-    x.rule,
-    x.part,
-    x.precedence,
-    x.kind,
-    x.pattern,
-    x.except_pattern,
-    x.short_ns,
-    x.min_affected_pct,
-    x.min_ceiling_pct,
-    x.min_late_pct,
-    x.min_count_pct,
-    x.saved_pct,
-    x.confidence,
-    x.next_analysis,
-    x.code,
-    x.subject_pattern,
-    x.subject_code,
-    x.about
+SELECT x.*
 FROM stored.advice_rules AS x

@@ -10,11 +10,5 @@ CREATE OR REPLACE VIEW attention_operators AS
 --   key_input    INTEGER [1]  Position of the keys, or of the key cache.
 --   value_input  INTEGER [1]  Position of the values, or of the value cache.
 --   source       VARCHAR      Source code in which the engine defines the operator.
-SELECT
-    x.operator,
-    x.role,
-    x.query_input,
-    x.key_input,
-    x.value_input,
-    x.source
+SELECT x.*
 FROM stored.attention_operators AS x

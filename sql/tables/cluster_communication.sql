@@ -11,15 +11,5 @@ CREATE OR REPLACE VIEW cluster_communication AS
 --   dur               BIGINT [ns]  Duration in the step trace.
 --   communication_ns  BIGINT [ns]  Time transferring data; NULL without HCCL data.
 --   wait_ns           BIGINT [ns]  Time waiting for other ranks; NULL without HCCL data.
-SELECT
-    x.run,
-    x.rank,
-    x.step,
-    x.name,
-    x.stream,
-    x.kind,
-    x.start_clock_ns,
-    x.dur,
-    x.communication_ns,
-    x.wait_ns
+SELECT x.* EXCLUDE (span)
 FROM stored.cluster_communication AS x

@@ -10,14 +10,5 @@ CREATE OR REPLACE VIEW cluster_links AS
 --   link_type  VARCHAR         SDMA within a server, RDMA between servers.
 --   dur        BIGINT [ns]     Time transferring data.
 --   bytes      BIGINT [bytes]  Transferred bytes.
-SELECT
-    x.run,
-    x.rank,
-    x.step,
-    x.operator,
-    x.src_rank,
-    x.dst_rank,
-    x.link_type,
-    x.dur,
-    x.bytes
+SELECT x.* EXCLUDE (span)
 FROM stored.cluster_links AS x

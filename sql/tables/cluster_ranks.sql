@@ -11,15 +11,5 @@ CREATE OR REPLACE VIEW cluster_ranks AS
 --   recorded_flops_utilization  DOUBLE [1]      Recorded FLOPS_Utilization.
 --   recorded_peak_memory        DOUBLE [1]      Recorded peak_mem; the file does not state the unit.
 --   recorded_memory_capacity    DOUBLE [1]      Recorded capacity; the file does not state the unit.
-SELECT
-    x.run,
-    x.rank,
-    x.parallel_mode,
-    x.stage_count,
-    x.device_count,
-    x.recorded_flops,
-    x.recorded_flops_rate,
-    x.recorded_flops_utilization,
-    x.recorded_peak_memory,
-    x.recorded_memory_capacity
+SELECT x.* EXCLUDE (span)
 FROM stored.cluster_ranks AS x

@@ -19,23 +19,5 @@ CREATE OR REPLACE VIEW cluster_step_traces AS
 --   stage_ns                BIGINT [ns]  Step duration minus receive_alone_ns (pipeline parallelism).
 --   communication_ns        BIGINT [ns]  Total time during which communication operators transferred data; NULL without HCCL data.
 --   communication_wait_ns   BIGINT [ns]  Total time during which communication operators waited for other ranks; NULL without HCCL data.
-SELECT
-    x.run,
-    x.rank,
-    x.step,
-    x.start_clock_ns,
-    x.end_clock_ns,
-    x.forward_clock_ns,
-    x.backward_clock_ns,
-    x.total_ns,
-    x.iteration_interval_ns,
-    x.forward_backward_ns,
-    x.tail_ns,
-    x.computation_ns,
-    x.communication_alone_ns,
-    x.receive_alone_ns,
-    x.collective_alone_ns,
-    x.stage_ns,
-    x.communication_ns,
-    x.communication_wait_ns
+SELECT x.* EXCLUDE (span)
 FROM stored.cluster_step_traces AS x

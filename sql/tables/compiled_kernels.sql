@@ -18,17 +18,5 @@ CREATE OR REPLACE VIEW compiled_kernels AS
 --   pre_grad_nodes     VARCHAR     Nodes of the captured graph from which post_grad_nodes stem, as a JSON list.
 --   source_stacks      VARCHAR     Stacks of the model code from which post_grad_nodes stem, as a JSON list of strings.
 --   semantic_key       VARCHAR     Key of a library call, independent of the hardware (extern_semantic_key).
-SELECT
-    x.run,
-    x.rank,
-    x.kernel_id,
-    x.source,
-    x.graph,
-    x.is_backward_graph,
-    x.name,
-    x.debug_handle,
-    x.post_grad_nodes,
-    x.pre_grad_nodes,
-    x.source_stacks,
-    x.semantic_key
+SELECT x.* EXCLUDE (span)
 FROM stored.compiled_kernels AS x

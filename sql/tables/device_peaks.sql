@@ -20,18 +20,5 @@ CREATE OR REPLACE VIEW device_peaks AS
 --   int8_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in 8-bit integers.
 --   memory_tbps         DOUBLE [TB/s]     Peak memory bandwidth of the device.
 --   source              VARCHAR           Document that states the values.
-SELECT
-    x.priority,
-    x.pattern,
-    x.fp64_vector_tflops,
-    x.fp32_vector_tflops,
-    x.fp64_tflops,
-    x.fp32_tflops,
-    x.tf32_tflops,
-    x.fp16_tflops,
-    x.bf16_tflops,
-    x.fp8_tflops,
-    x.int8_tflops,
-    x.memory_tbps,
-    x.source
+SELECT x.*
 FROM stored.device_peaks AS x

@@ -14,19 +14,6 @@ CREATE OR REPLACE VIEW devices AS
 --   max_threads_per_multiprocessor          INTEGER [count]  Maximum threads per multiprocessor.
 --   shared_memory_per_multiprocessor_bytes  BIGINT [bytes]   Shared memory per multiprocessor.
 --   properties                              VARCHAR          All properties as JSON.
-SELECT
-    x.run,
-    x.rank,
-    x.device,
-    x.name,
-    x.total_memory_bytes,
-    x.compute_major,
-    x.compute_minor,
-    x.multiprocessor_count,
-    x.warp_size,
-    x.max_threads_per_block,
-    x.max_threads_per_multiprocessor,
-    x.shared_memory_per_multiprocessor_bytes,
-    x.properties
+SELECT x.* EXCLUDE (span)
 FROM stored.devices AS x
 QUALIFY x.span = min(x.span) OVER (PARTITION BY x.run, x.rank, x.device)

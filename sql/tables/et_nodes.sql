@@ -24,25 +24,5 @@ CREATE OR REPLACE VIEW et_nodes AS
 --   output_types           VARCHAR      Types of the outputs as JSON.
 --   kernel_backend         VARCHAR      Compiler of the node's kernel, such as triton; NULL if the kernel is not compiled.
 --   kernel_file            VARCHAR      File of the node's kernel.
-SELECT
-    x.run,
-    x.rank,
-    x.node_id,
-    x.parent_node_id,
-    x.name,
-    x.record_function_id,
-    x.forward_node_id,
-    x.sequence_number,
-    x.record_scope,
-    x.thread_number,
-    x.forward_thread_number,
-    x.op_schema,
-    x.inputs,
-    x.input_shapes,
-    x.input_types,
-    x.outputs,
-    x.output_shapes,
-    x.output_types,
-    x.kernel_backend,
-    x.kernel_file
+SELECT x.* EXCLUDE (span)
 FROM stored.et_nodes AS x

@@ -12,16 +12,5 @@ CREATE OR REPLACE VIEW et_tensors AS
 --   element_count    BIGINT [count]  Number of elements.
 --   element_bytes    BIGINT [bytes]  Size of an element.
 --   device           VARCHAR         Device, such as cuda:0.
-SELECT
-    x.run,
-    x.rank,
-    x.node_id,
-    x.is_output,
-    x.tensor_position,
-    x.tensor_id,
-    x.storage_id,
-    x.storage_offset,
-    x.element_count,
-    x.element_bytes,
-    x.device
+SELECT x.* EXCLUDE (span)
 FROM stored.et_tensors AS x

@@ -7,11 +7,5 @@ CREATE OR REPLACE VIEW event_args AS
 --   args      VARCHAR  All arguments of the event as JSON; read one with args ->> '$."Key"'.
 --   pid_text  VARCHAR  Process id, if not a number.
 --   tid_text  VARCHAR  Thread id, if not a number.
-SELECT
-    x.run,
-    x.rank,
-    x.event_id,
-    x.args::VARCHAR AS args,
-    x.pid_text,
-    x.tid_text
+SELECT x.* EXCLUDE (span) REPLACE (x.args::VARCHAR AS args)
 FROM stored.event_args AS x

@@ -8,12 +8,5 @@ CREATE OR REPLACE VIEW fr_frames AS
 --   name      VARCHAR          Function.
 --   file      VARCHAR          Source file.
 --   line      BIGINT [1]       Line number in that file.
-SELECT
-    x.run,
-    x.rank,
-    x.stack_id,
-    x.depth,
-    x.name,
-    x.file,
-    x.line
+SELECT x.* EXCLUDE (span)
 FROM stored.fr_frames AS x

@@ -11,15 +11,5 @@ CREATE OR REPLACE VIEW fr_groups AS
 --   last_enqueued_id   BIGINT          Number of the last collective that the host enqueued; for gloo, sends and receives count too.
 --   last_started_id    BIGINT          Number of the last collective that the device started.
 --   last_completed_id  BIGINT          Number of the last collective that completed.
-SELECT
-    x.run,
-    x.rank,
-    x.pg_id,
-    x.pg_name,
-    x.pg_desc,
-    x.member_ranks,
-    x.member_count,
-    x.last_enqueued_id,
-    x.last_started_id,
-    x.last_completed_id
+SELECT x.* EXCLUDE (span)
 FROM stored.fr_groups AS x

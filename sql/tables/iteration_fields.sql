@@ -9,8 +9,5 @@ CREATE OR REPLACE VIEW iteration_fields AS
 --   format   VARCHAR  Name of the format, as in iteration_formats.
 --   field    VARCHAR  mode, requests, padded_requests, or a name of the form context_… or generation_… that ends in requests, tokens, kv, sqsq or sqsk.
 --   pattern  VARCHAR  Regular expression whose first group is the value.
-SELECT
-    x.format,
-    x.field,
-    x.pattern
+SELECT x.*
 FROM stored.iteration_fields AS x

@@ -11,12 +11,5 @@ CREATE OR REPLACE VIEW iteration_formats AS
 --   prefix     VARCHAR      Prefix of the annotation name.
 --   pattern    VARCHAR      Regular expression that the annotation name matches.
 --   source     VARCHAR      Source code in which the engine writes the annotation.
-SELECT
-    x.format,
-    x.framework,
-    x.priority,
-    x.is_shared,
-    x.prefix,
-    x.pattern,
-    x.source
+SELECT x.*
 FROM stored.iteration_formats AS x

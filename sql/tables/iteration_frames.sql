@@ -8,10 +8,5 @@ CREATE OR REPLACE VIEW iteration_frames AS
 --   part       VARCHAR      Text that the name contains; only such names are compared with the pattern, which takes longer.
 --   pattern    VARCHAR      Regular expression that the whole name of the frame or range matches.
 --   source     VARCHAR      Source code of the frame.
-SELECT
-    x.framework,
-    x.priority,
-    x.part,
-    x.pattern,
-    x.source
+SELECT x.*
 FROM stored.iteration_frames AS x

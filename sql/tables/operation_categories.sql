@@ -9,9 +9,5 @@ CREATE OR REPLACE VIEW operation_categories AS
 --   side      VARCHAR      Name to match: operator (the whole name without overload) or kernel (any part of the name, ignoring case).
 --   category  VARCHAR      Kind of work: gemm, convolution, attention, norm, ….
 --   pattern   VARCHAR      Regular expression that the name matches.
-SELECT
-    x.priority,
-    x.side,
-    x.category,
-    x.pattern
+SELECT x.*
 FROM stored.operation_categories AS x

@@ -8,13 +8,6 @@ CREATE OR REPLACE VIEW process_groups AS
 --   backend_config  VARCHAR         Backend per device type.
 --   pg_size         BIGINT [count]  Number of ranks in the process group.
 --   pg_ranks        VARCHAR         Global ranks of the process group as JSON.
-SELECT
-    x.run,
-    x.rank,
-    x.pg_name,
-    x.pg_desc,
-    x.backend_config,
-    x.pg_size,
-    x.pg_ranks
+SELECT x.* EXCLUDE (span)
 FROM stored.process_groups AS x
 QUALIFY x.span = min(x.span) OVER (PARTITION BY x.run, x.rank, x.pg_name)

@@ -11,15 +11,5 @@ CREATE OR REPLACE VIEW quarantine AS
 --   argument     VARCHAR         Argument with an unexpected type, whose column is NULL and whose value is in event_args; NULL if the row concerns the whole event.
 --   reason       VARCHAR         Description of the problem. Events longer than 16 MB or nested more than a million brackets deep are not read.
 --   excerpt      VARCHAR         Start of the bad span or of the value.
-SELECT
-    x.run,
-    x.rank,
-    x.source,
-    x.event_id,
-    x.byte_offset,
-    x.byte_count,
-    x.is_lost,
-    x.argument,
-    x.reason,
-    x.excerpt
+SELECT x.* EXCLUDE (span)
 FROM stored.quarantine AS x

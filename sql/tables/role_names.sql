@@ -8,8 +8,5 @@ CREATE OR REPLACE VIEW role_names AS
 --   pattern  VARCHAR  Regular expression for a part of a name.
 --   role     VARCHAR  Role of the process; NULL: the name denotes a phase of one process.
 --   source   VARCHAR  Software that uses the name.
-SELECT
-    x.pattern,
-    x.role,
-    x.source
+SELECT x.*
 FROM stored.role_names AS x

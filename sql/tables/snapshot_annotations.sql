@@ -8,12 +8,5 @@ CREATE OR REPLACE VIEW snapshot_annotations AS
 --   stage          VARCHAR          START or END.
 --   name           VARCHAR          Name of the annotation.
 --   time_ns        BIGINT [ns]      Unix time of the start or end.
-SELECT
-    x.run,
-    x.rank,
-    x.annotation_id,
-    x.device,
-    x.stage,
-    x.name,
-    x.time_ns
+SELECT x.* EXCLUDE (span)
 FROM stored.snapshot_annotations AS x

@@ -14,16 +14,5 @@ CREATE OR REPLACE VIEW snapshot_blocks AS
 --   requested_bytes  BIGINT [bytes]   Requested size; the block's size if unknown.
 --   state            VARCHAR          active_allocated (in use), active_pending_free or active_awaiting_free (freed, but another stream may still use the block), inactive (free).
 --   stack_id         BIGINT           Stack that allocated the block, in snapshot_frames; NULL if unknown.
-SELECT
-    x.run,
-    x.rank,
-    x.block_id,
-    x.segment_id,
-    x.device,
-    x.stream,
-    x.address,
-    x.bytes,
-    x.requested_bytes,
-    x.state,
-    x.stack_id
+SELECT x.* EXCLUDE (span)
 FROM stored.snapshot_blocks AS x

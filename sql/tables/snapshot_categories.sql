@@ -10,10 +10,5 @@ CREATE OR REPLACE VIEW snapshot_categories AS
 --   pattern   VARCHAR      Regular expression.
 --   category  VARCHAR      parameters, gradients, activations, optimizer, sharding or communication.
 --   source    VARCHAR      Source of the rule.
-SELECT
-    x.priority,
-    x.part,
-    x.pattern,
-    x.category,
-    x.source
+SELECT x.*
 FROM stored.snapshot_categories AS x

@@ -17,18 +17,5 @@ CREATE OR REPLACE VIEW snapshot_events AS
 --   compile_context    VARCHAR          Code that torch.compile was compiling; NULL if there is none.
 --   user_metadata      VARCHAR          String set with torch._C._accelerator_setUserMetadata; NULL if there is none.
 --   stack_id           BIGINT           Stack of the call, in snapshot_frames; NULL if unknown.
-SELECT
-    x.run,
-    x.rank,
-    x.event_id,
-    x.device,
-    x.stream,
-    x.action,
-    x.time_ns,
-    x.address,
-    x.bytes,
-    x.device_free_bytes,
-    x.compile_context,
-    x.user_metadata,
-    x.stack_id
+SELECT x.* EXCLUDE (span)
 FROM stored.snapshot_events AS x

@@ -18,20 +18,5 @@ CREATE OR REPLACE VIEW snapshot_segments AS
 --   pool_id          VARCHAR          Memory pool: 0,0 is the default pool; others belong to CUDA graphs or the user.
 --   is_expandable    BOOLEAN          Whether the segment can grow (expandable_segments:True).
 --   stack_id         BIGINT           Stack that reserved the segment, in snapshot_frames; NULL if unknown.
-SELECT
-    x.run,
-    x.rank,
-    x.segment_id,
-    x.device,
-    x.stream,
-    x.address,
-    x.bytes,
-    x.allocated_bytes,
-    x.active_bytes,
-    x.requested_bytes,
-    x.block_count,
-    x.segment_type,
-    x.pool_id,
-    x.is_expandable,
-    x.stack_id
+SELECT x.* EXCLUDE (span)
 FROM stored.snapshot_segments AS x

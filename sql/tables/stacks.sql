@@ -11,13 +11,6 @@ CREATE OR REPLACE VIEW stacks AS
 --   depth            INTEGER [count]  Number of names above the last.
 --   kind             VARCHAR          Kind of the last name: operator, runtime, annotation, step, module or frame.
 --   name             VARCHAR          Last name of the stack.
-SELECT
-    x.run,
-    x.rank,
-    x.stack_id,
-    x.parent_stack_id,
-    x.depth,
-    x.kind,
-    x.name
+SELECT x.* EXCLUDE (span)
 FROM stored.stacks AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

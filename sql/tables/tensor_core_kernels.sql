@@ -9,10 +9,5 @@ CREATE OR REPLACE VIEW tensor_core_kernels AS
 --   uses_tensor_cores  BOOLEAN      Whether such kernels run on tensor cores; NULL if the name does not show it.
 --   vendor             VARCHAR      Vendor of the kernels; NULL: several.
 --   reason             VARCHAR      Explanation of the pattern.
-SELECT
-    x.priority,
-    x.pattern,
-    x.uses_tensor_cores,
-    x.vendor,
-    x.reason
+SELECT x.*
 FROM stored.tensor_core_kernels AS x

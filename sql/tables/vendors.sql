@@ -11,12 +11,5 @@ CREATE OR REPLACE VIEW vendors AS
 --   stored_table    VARCHAR      For category: table that stores its events.
 --   kind            VARCHAR      For a category in gpu_ops: kernel, memcpy, memset or sync.
 --   lane_is_stream  BOOLEAN      For a category in gpu_ops: whether the thread id is the stream if no argument contains it.
-SELECT
-    x.vendor,
-    x.fact,
-    x.value,
-    x.priority,
-    x.stored_table,
-    x.kind,
-    x.lane_is_stream
+SELECT x.*
 FROM stored.vendors AS x

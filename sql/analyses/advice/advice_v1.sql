@@ -14,13 +14,10 @@
 -- Reference: TensorBoard profiler plugin recommendations, torch.profiler pattern matcher, XProf, TraceLens, Nsight Systems expert rules
 -- Needs: GPU activity; steps need the profiler's schedule
 CREATE OR REPLACE MACRO advice_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Minimum ceiling_pct of the rules to show [%]; rules without a ceiling are always shown.
     min_pct DOUBLE := 0.0

@@ -24,13 +24,10 @@
 --   value = "known_bytes"
 --   measure = "Sent"
 CREATE OR REPLACE MACRO all_to_all_traffic_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include, as source or destination; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to return one row per step.
     by_step BOOLEAN := false,

@@ -11,9 +11,7 @@
 -- Needs: MindSpore cluster data with communication (profile_communication=True)
 -- Scope: runs, ranks, steps; the recorder measures only complete steps, so the last step is complete too
 CREATE OR REPLACE MACRO cluster_communication_cost_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Steps to include; NULL means every step.
     steps BIGINT[] := NULL

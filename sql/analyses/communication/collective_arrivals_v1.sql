@@ -13,7 +13,6 @@
 -- Reference: TraceLens nccl_implicit_sync, for one collective
 -- Needs: GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO collective_arrivals_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,

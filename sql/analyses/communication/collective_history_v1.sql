@@ -11,9 +11,7 @@
 -- Reference: none
 -- Needs: Flight Recorder dumps
 CREATE OR REPLACE MACRO collective_history_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Number of most recent operations to show per rank; NULL shows all.
     last_count BIGINT := 20

@@ -14,7 +14,6 @@
 -- Reference: none
 -- Needs: GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO collective_match_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks whose kernels to count; NULL means every rank.
     ranks INTEGER[] := NULL

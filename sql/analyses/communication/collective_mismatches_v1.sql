@@ -16,7 +16,6 @@
 -- Reference: PyTorch Flight Recorder analyzer, mismatches
 -- Needs: ranks that disagree about a collective; no rows if all ranks agree
 CREATE OR REPLACE MACRO collective_mismatches_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL

@@ -16,13 +16,9 @@
 -- Needs: GPU activity of two ranks that communicate
 -- Report: first 2
 CREATE OR REPLACE MACRO collective_waits_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to correct clock offsets that the ends of collectives reveal.
     correct_clocks BOOLEAN := true,

@@ -23,13 +23,9 @@
 --   parts.wait_ns = "wait"
 --   parts.unmatched_ns = "unmatched"
 CREATE OR REPLACE MACRO communication_by_rank_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to combine the ranks of a host; ranks with an unknown host keep their own rows.
     by_host BOOLEAN := false

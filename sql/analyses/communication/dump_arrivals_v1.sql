@@ -12,7 +12,6 @@
 -- Reference: none
 -- Needs: Flight Recorder dumps of two ranks of a group
 CREATE OR REPLACE MACRO dump_arrivals_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,

@@ -22,13 +22,10 @@
 --   measure = "Load / mean"
 --   above = 1
 CREATE OR REPLACE MACRO expert_load_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank. The comparison uses all ranks of a group.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to return one row per step.
     by_step BOOLEAN := false

@@ -10,7 +10,6 @@
 -- Report: first 6; chart; if fr_entries
 -- Needs: Flight Recorder dumps of a job with an operation that did not finish
 CREATE OR REPLACE MACRO hang_grid_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,

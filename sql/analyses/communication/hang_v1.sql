@@ -23,7 +23,6 @@
 -- Report: first 5; table; if fr_entries
 -- Needs: Flight Recorder dumps (TORCH_FR_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT) of a job with an operation that did not finish
 CREATE OR REPLACE MACRO hang_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Show only groups that contain one of these ranks; NULL means every group.
     ranks INTEGER[] := NULL

@@ -13,13 +13,10 @@
 -- Reference: MindSpore Insight pipeline view, msprof-analyze p2p pairing
 -- Needs: sends and receives that record their ranks
 CREATE OR REPLACE MACRO p2p_pairs_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include, as sender or receiver; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

@@ -34,13 +34,10 @@
 --   parts.idle_ns = "idle"
 --   parts.cool_down_ns = ["cool-down", "#DDE2E6"]
 CREATE OR REPLACE MACRO pipeline_stages_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

@@ -28,13 +28,9 @@
 --   tooltip.name = "Collective"
 --   tooltip.reason = "Not measured because"
 CREATE OR REPLACE MACRO potential_stragglers_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Number of candidates; at least 1.
     num_candidates BIGINT := 2,

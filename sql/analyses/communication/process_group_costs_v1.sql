@@ -21,13 +21,10 @@
 -- Reference: msprof-analyze comparison of uncovered communication, computational_op_masking
 -- Needs: GPU activity that communicates
 CREATE OR REPLACE MACRO process_group_costs_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
     -- descriptions.

@@ -13,9 +13,7 @@
 -- Reference: none
 -- Needs: GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO rank_clocks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

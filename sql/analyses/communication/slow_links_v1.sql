@@ -12,7 +12,6 @@
 -- Reference: msprof-analyze slow_link
 -- Needs: collectives or sends and receives of three groups that are matched across ranks
 CREATE OR REPLACE MACRO slow_links_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include, as members of the link; NULL means every rank.
     ranks INTEGER[] := NULL,

@@ -12,7 +12,6 @@
 -- Reference: ByteDance-Seed/StragglerAnalysis, "Understanding stragglers in large model training using what-if analysis"
 -- Needs: GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO slowdown_parts_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:

@@ -14,13 +14,9 @@
 -- Reference: HTA get_potential_stragglers, its metric
 -- Needs: GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO straggler_metric_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Number of ranks to mark as late in each step; at least 1.
     num_candidates BIGINT := 2,

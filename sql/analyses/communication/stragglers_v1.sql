@@ -51,7 +51,6 @@
 --   tooltip.cause = "Cause"
 --   tooltip.subject = "Mostly in"
 CREATE OR REPLACE MACRO stragglers_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,

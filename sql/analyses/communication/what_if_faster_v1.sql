@@ -19,7 +19,6 @@
 -- Reference: none
 -- Needs: GPU activity
 CREATE OR REPLACE MACRO what_if_faster_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Assumed duration of each kernel or class, as a fraction of its recorded duration (0 to 1).
     time_factor DOUBLE := 0.5

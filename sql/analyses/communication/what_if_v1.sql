@@ -29,7 +29,6 @@
 -- Needs: GPU activity of two ranks that communicate
 -- Report: first 3
 CREATE OR REPLACE MACRO what_if_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:

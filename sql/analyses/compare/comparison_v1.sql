@@ -30,7 +30,6 @@ CREATE OR REPLACE MACRO comparison_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps of the control; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Ranks of the test; NULL means the ranks of the control.
     test_ranks INTEGER[] := NULL,

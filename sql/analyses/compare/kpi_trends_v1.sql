@@ -18,13 +18,10 @@
 -- Materialized: never; a run is compared with earlier runs
 -- Report: first 2; of several runs
 CREATE OR REPLACE MACRO kpi_trends_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Tags that must be equal for runs of one job; NULL means all but git_sha.
     same_tags VARCHAR[] := NULL,

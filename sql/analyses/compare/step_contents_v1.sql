@@ -20,13 +20,10 @@
 -- Reference: TraceLens gpu_timeline and diff reports, with every nanosecond in one row
 -- Needs: nothing; steps need the profiler's schedule, shapes need record_shapes=True
 CREATE OR REPLACE MACRO step_contents_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

@@ -10,9 +10,7 @@
 -- Needs: nothing
 -- Scope: runs, ranks; the same in every step
 CREATE OR REPLACE MACRO device_type_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

@@ -12,9 +12,7 @@
 -- Needs: nothing
 -- Scope: runs, ranks; flaws of a capture do not belong to a step
 CREATE OR REPLACE MACRO findings_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Report device operations without a launch if they exceed this share of all device operations [%].
     unlinked_above_pct DOUBLE := 1.0,

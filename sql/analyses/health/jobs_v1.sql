@@ -9,9 +9,7 @@
 -- Scope: runs, ranks; the same in every step
 -- Materialized: never; the table runs contains tags, which can change
 CREATE OR REPLACE MACRO jobs_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

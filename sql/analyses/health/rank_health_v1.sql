@@ -11,9 +11,7 @@
 -- Scope: runs, ranks; flaws of a capture do not belong to a step
 -- Report: table
 CREATE OR REPLACE MACRO rank_health_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

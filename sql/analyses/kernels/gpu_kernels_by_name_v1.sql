@@ -14,13 +14,9 @@
 -- Needs: GPU activity
 -- Report: of several ranks; num_kernels := 10; at most 64 ranks
 CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Number of names with a row of their own, per rank and class; NULL means every name.
     num_kernels BIGINT := NULL,

@@ -18,13 +18,10 @@
 -- Needs: GPU activity; blocks and occupancy are recorded on CUDA, memory with profile_memory=True
 -- Report: first 1
 CREATE OR REPLACE MACRO gpu_summary_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

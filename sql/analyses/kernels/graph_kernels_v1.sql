@@ -33,13 +33,9 @@
 --   parts.memory = "memory"
 --   tooltip.run_count = "Runs"
 CREATE OR REPLACE MACRO graph_kernels_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Content (JSON) of the file written by dump_kernel_py_stacks; NULL: none. The ids in the file belong to one
     -- process, so select the rank of this process.

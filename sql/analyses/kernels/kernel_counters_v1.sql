@@ -14,13 +14,9 @@
 -- Reference: none
 -- Needs: GPU activity and hardware counters by PM sampling (Kineto's activity type hardware_counters)
 CREATE OR REPLACE MACRO kernel_counters_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to return one row per launch of a kernel instead of one per kernel name.
     by_launch BOOLEAN := false

@@ -10,13 +10,9 @@
 -- Reference: HTA get_frequent_cuda_kernel_sequences, and the trace that it writes
 -- Needs: operators, annotations or calls named like operator_name (aten:: by default), each of which launches min_pattern_len or more kernels and copies (3 by default)
 CREATE OR REPLACE MACRO kernel_sequence_events_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Substring of the name of the operator, annotation or call.
     operator_name VARCHAR := 'aten::',

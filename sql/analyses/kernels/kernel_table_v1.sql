@@ -16,13 +16,9 @@
 -- Needs: GPU activity
 -- Report: first 2; at most 64 ranks
 CREATE OR REPLACE MACRO kernel_table_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether each launching operator of a kernel has its own row.
     by_operator BOOLEAN := false,

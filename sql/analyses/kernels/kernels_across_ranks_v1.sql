@@ -11,13 +11,9 @@
 -- Needs: GPU activity
 -- Report: first 4
 CREATE OR REPLACE MACRO kernels_across_ranks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Number of names per run and class; NULL means every name.
     num_kernels BIGINT := 10

@@ -15,13 +15,10 @@
 -- Needs: GPU activity, or the name of an operator
 -- Report: of several ranks
 CREATE OR REPLACE MACRO operator_across_ranks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Name of an operator, annotation, call or kernel, full or shortened; NULL means the kernels with the longest
     -- total time.

@@ -21,13 +21,9 @@
 --   tooltip.full_count = "Times it became full"
 --   tooltip.max_length = "Longest queue"
 CREATE OR REPLACE MACRO queue_full_time_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Minimum length at which a queue counts as full [operations].
     max_queue_length BIGINT := 1022

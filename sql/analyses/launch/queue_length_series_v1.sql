@@ -19,13 +19,9 @@
 --   value = "queue_length"
 --   measure = "Operations waiting"
 CREATE OR REPLACE MACRO queue_length_series_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

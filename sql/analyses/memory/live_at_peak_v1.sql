@@ -15,9 +15,7 @@
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
 -- Report: first 3; at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO live_at_peak_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to search for the peak; NULL means every step, including the last one, and all activity outside
     -- steps.

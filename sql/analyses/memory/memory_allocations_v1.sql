@@ -28,9 +28,7 @@
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
 -- Ranks: independent
 CREATE OR REPLACE MACRO memory_allocations_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps of the allocations to include; NULL means every step, including the last one, and all activity
     -- outside steps.

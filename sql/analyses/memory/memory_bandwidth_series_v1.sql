@@ -19,13 +19,9 @@
 --   measure = "GB/s"
 --   color = "memory"
 CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Duration assumed for copies recorded with duration 0, as in traces with whole microseconds [ns]; 0 excludes
     -- them. HTA assumes 1 us.

@@ -30,13 +30,9 @@
 --   tooltip.self_allocation_count = "Allocations"
 --   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO memory_by_operator_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether calls in different nn.Modules have separate rows.
     by_module BOOLEAN := false

@@ -13,9 +13,7 @@
 -- Needs: memory events (profile_memory=True)
 -- Report: first 1; chart; at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO memory_curve_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step, including the last one, and all activity outside steps.
     steps BIGINT[] := NULL,

@@ -13,9 +13,7 @@
 -- Needs: memory events (profile_memory=True); growth needs three profiler steps, and modules and frames need with_stack
 -- Report: table; at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO memory_leaks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Python frames to attribute to their caller, as a regular expression; NULL: none. The default hides frames of
     -- Python and PyTorch itself.

@@ -17,9 +17,7 @@
 -- Needs: memory events (profile_memory=True)
 -- Report: first 2; table; if memory_events
 CREATE OR REPLACE MACRO memory_peaks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step, including the last one, and all activity outside steps.
     steps BIGINT[] := NULL,

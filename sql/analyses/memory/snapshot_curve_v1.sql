@@ -12,9 +12,7 @@
 -- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
 -- Report: first 4; chart; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_curve_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Number of spans into which the history of each device is divided.
     span_count BIGINT := 1000

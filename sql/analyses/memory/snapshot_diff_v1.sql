@@ -14,7 +14,6 @@
 CREATE OR REPLACE MACRO snapshot_diff_v1(
     -- Control and test; NULL means the first two runs with a snapshot, in order of their last event.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Moment to compare: end, peak or oom (the last out-of-memory error).
     at_moment VARCHAR := 'end'

@@ -14,9 +14,7 @@
 -- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
 -- Report: first 8; table; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_leaks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Include allocations from this Unix time on [ns]; NULL means from the beginning.
     from_ns BIGINT := NULL,

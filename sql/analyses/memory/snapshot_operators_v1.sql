@@ -15,9 +15,7 @@
 -- Needs: memory snapshots with their history, and the trace of the same rank
 -- Report: first 9; table; at most 16 ranks; if snapshot_events
 CREATE OR REPLACE MACRO snapshot_operators_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Maximum time between an allocation and its memory event on a shared clock [ns].
     tolerance_ns BIGINT := 1000000,

@@ -13,9 +13,7 @@
 -- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
 -- Report: first 5; table; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_peak_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Number of most recent out-of-memory errors to include per device.
     last_ooms BIGINT := 1,

@@ -32,9 +32,7 @@
 --   parts.unknown = ["unknown", "#CCCCCC"]
 --   tooltip.block_count = "Blocks"
 CREATE OR REPLACE MACRO snapshot_stacks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- State of the blocks; NULL means every state.
     only_state VARCHAR := NULL

@@ -18,9 +18,7 @@
 -- Needs: memory snapshots (torch.cuda.memory._dump_snapshot); the peak needs torch.cuda.memory._record_memory_history
 -- Report: first 7; table; at most 64 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_summary_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

@@ -39,13 +39,9 @@
 --   panels.host.backward_host_self_ns = "backward"
 --   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO modules_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether each instance has its own row: Block_0 and Block_1 instead of Block.
     expand BOOLEAN := false

@@ -14,13 +14,9 @@
 -- Needs: GPU activity, operators and runtime calls
 -- Report: at most 64 ranks
 CREATE OR REPLACE MACRO aten_op_kernels_and_delay_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Prefix of the operator names to include; empty means every operator.
     operator_prefix VARCHAR := 'aten::',

@@ -12,13 +12,9 @@
 -- Reference: HTA CallGraph.mapping
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_threads_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to attach autograd threads below the main thread.
     joins_backward BOOLEAN := true

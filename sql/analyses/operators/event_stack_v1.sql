@@ -11,13 +11,10 @@
 -- Reference: HTA CallGraph.get_stack_of_node
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO event_stack_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps of the selected events; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Selected events by event_id; NULL means the longest device operation of each rank.
     event_ids BIGINT[] := NULL,

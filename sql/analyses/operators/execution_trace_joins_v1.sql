@@ -9,9 +9,7 @@
 -- Reference: none
 -- Needs: execution traces (torch.profiler.ExecutionTraceObserver) next to the traces of the same ranks
 CREATE OR REPLACE MACRO execution_trace_joins_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

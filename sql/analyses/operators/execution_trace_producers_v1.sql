@@ -14,9 +14,7 @@
 -- Reference: none
 -- Needs: execution traces (torch.profiler.ExecutionTraceObserver)
 CREATE OR REPLACE MACRO execution_trace_producers_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Name of the consumers to include, such as aten::addmm; NULL means all.
     consumer VARCHAR := NULL

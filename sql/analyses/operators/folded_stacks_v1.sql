@@ -16,13 +16,9 @@
 -- Needs: host operators; with_stack for Python frames
 -- Report: chart; at most 16 ranks
 CREATE OR REPLACE MACRO folded_stacks_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Kinds of names to show: frame, module, annotation, step, operator, runtime; NULL means all.
     kinds VARCHAR[] := NULL,

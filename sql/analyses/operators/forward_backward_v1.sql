@@ -13,13 +13,10 @@
 -- Reference: none; HTA never fills its fwdbwd columns
 -- Needs: host operators with fwdbwd arrows or sequence numbers (record with a backward pass)
 CREATE OR REPLACE MACRO forward_backward_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps of the forward operators to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

@@ -12,13 +12,9 @@
 -- Reference: HTA get_gpu_kernels_with_user_annotations
 -- Needs: GPU activity; without user annotations (record_function), the annotation columns are NULL
 CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

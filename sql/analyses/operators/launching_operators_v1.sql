@@ -13,13 +13,9 @@
 -- Ranks: independent
 -- Report: first 3; table; at most 64 ranks
 CREATE OR REPLACE MACRO launching_operators_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether each kernel of an operator has its own row.
     by_kernel BOOLEAN := false

@@ -16,13 +16,10 @@
 -- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or a custom peak
 -- Report: table; at most 64 ranks
 CREATE OR REPLACE MACRO mfu_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to return one row per step; otherwise all steps of a rank are combined.
     by_step BOOLEAN := true,

@@ -38,13 +38,9 @@
 --   panels.host.host_self_ns = ["host", "operator"]
 --   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO operator_table_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether calls with different input shapes have separate rows.
     by_shapes BOOLEAN := false,

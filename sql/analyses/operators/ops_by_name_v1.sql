@@ -26,13 +26,9 @@
 --   tooltip.category = "Category"
 --   tooltip.op_count = "Operations"
 CREATE OR REPLACE MACRO ops_by_name_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Side to include: host or device; NULL means both.
     only_side VARCHAR := NULL,

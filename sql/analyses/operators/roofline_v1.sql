@@ -17,13 +17,9 @@
 -- Report: first 5; at most 64 ranks
 -- Ranks: independent
 CREATE OR REPLACE MACRO roofline_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether calls with different input shapes have separate rows.
     by_shapes BOOLEAN := true,

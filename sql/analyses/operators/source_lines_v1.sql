@@ -36,13 +36,9 @@
 --   panels.host.host_self_ns = ["self", "neutral"]
 --   tooltip.call_count = "Calls"
 CREATE OR REPLACE MACRO source_lines_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Frames to attribute to the calling line, as a regular expression; NULL: none.
     hidden VARCHAR := '^<built-in|^nn\.Module: ',

@@ -11,13 +11,10 @@
 -- Reference: MindSpore Insight special operator statistics
 -- Needs: host events, or GPU activity
 CREATE OR REPLACE MACRO special_operators_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

@@ -15,13 +15,9 @@
 -- Reference: HTA get_gpu_user_annotation_breakdown
 -- Needs: user annotations (record_function) with copies on the device, which older profilers do not write; without device copies, use_gpu_annotation := false analyzes the host ranges
 CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to use the device copies of annotations; otherwise the ranges on the host.
     use_gpu_annotation BOOLEAN := true,

@@ -25,13 +25,9 @@
 -- Reference: HTA critical_path_analysis
 -- Needs: host operators
 CREATE OR REPLACE MACRO critical_path_edges_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Substring of the name of the host events that span the window, such as ProfilerStep; NULL or empty means the
     -- whole trace.

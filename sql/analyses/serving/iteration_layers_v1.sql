@@ -18,9 +18,7 @@
 -- Needs: annotations of a serving engine, its Python frames, or graph replays
 -- Scope: runs, ranks; an iteration of a server is no profiler step
 CREATE OR REPLACE MACRO iteration_layers_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

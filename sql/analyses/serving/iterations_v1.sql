@@ -15,9 +15,7 @@
 -- Needs: annotations of a serving engine, or graph replays
 -- Scope: runs, ranks; iterations of a server are not profiler steps
 CREATE OR REPLACE MACRO iterations_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

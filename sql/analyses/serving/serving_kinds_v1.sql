@@ -25,9 +25,7 @@
 --   parts.speculative = ["speculative", "#56B4E9"]
 --   parts.idle = "idle"
 CREATE OR REPLACE MACRO serving_kinds_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

@@ -20,9 +20,7 @@
 -- Needs: annotations of a serving engine, record_shapes, and a device in the list of peaks, or both custom peaks
 -- Scope: runs, ranks; iterations of a server are not profiler steps
 CREATE OR REPLACE MACRO serving_roofline_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Number of keys that a layer with a sliding window attends to [tokens]; 0 without windows, NULL if unknown.
     window_tokens BIGINT := NULL,

@@ -20,13 +20,11 @@
 -- Needs: nothing; steps need the profiler's schedule, and memory peaks need profile_memory=True
 -- Report: of several ranks
 CREATE OR REPLACE MACRO cluster_overview_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,
     -- Profiler steps to show; NULL means every step. The comparison uses all steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Minimum distance above the median at which a rank, host or step is slow, in standard deviations.
     slow_z DOUBLE := 3.5,

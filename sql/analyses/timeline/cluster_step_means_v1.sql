@@ -11,9 +11,7 @@
 -- Reference: MindSpore Insight, cluster step trace (step 0)
 -- Needs: MindSpore cluster data, or the profiler's schedule and GPU activity
 CREATE OR REPLACE MACRO cluster_step_means_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Steps to include; NULL means every step.
     steps BIGINT[] := NULL,

@@ -36,9 +36,7 @@
 --   total = "total_ns"
 --   rest = ["not separable", "normal"]
 CREATE OR REPLACE MACRO cluster_step_trace_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Steps to include; NULL means every step.
     steps BIGINT[] := NULL,

@@ -11,9 +11,7 @@
 -- Needs: events
 -- Scope: runs, ranks; arguments have no steps of their own
 CREATE OR REPLACE MACRO event_arguments_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Names of arguments in the trace; NULL means every argument.
     arguments VARCHAR[] := NULL

@@ -12,13 +12,9 @@
 -- Needs: GPU activity
 -- Report: no
 CREATE OR REPLACE MACRO gpu_timeline_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Device streams to include; NULL means every stream.
     streams BIGINT[] := NULL,

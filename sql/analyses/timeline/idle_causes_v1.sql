@@ -19,13 +19,10 @@
 -- Ranks: independent
 -- Report: first 3
 CREATE OR REPLACE MACRO idle_causes_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Kind of name to report: operator (the innermost), outermost operator, module, frame or annotation. If no event
     -- of that kind is open, the innermost operator, frame or annotation is reported.

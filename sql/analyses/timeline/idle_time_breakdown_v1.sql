@@ -27,13 +27,9 @@
 --   parts.kernel_wait = ["kernel_wait", "#56B4E9"]
 --   parts.other = ["other", "normal"]
 CREATE OR REPLACE MACRO idle_time_breakdown_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Upper limit of a kernel_wait gap, exclusive [ns]. HTA's default is 30 us, although its documentation says ns.
     kernel_wait_below_ns BIGINT := 30000

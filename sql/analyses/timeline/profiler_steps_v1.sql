@@ -13,13 +13,9 @@
 -- Reference: HTA get_profiler_steps
 -- Needs: profiler steps (prof.step())
 CREATE OR REPLACE MACRO profiler_steps_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

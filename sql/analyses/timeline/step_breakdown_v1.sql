@@ -34,13 +34,10 @@
 --   parts.cpu_exec_ns = ["CPU exec", "#8C96A0"]
 --   parts.other_ns = ["other", "#DDE2E6"]
 CREATE OR REPLACE MACRO step_breakdown_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

@@ -13,13 +13,10 @@
 -- Needs: profiler steps (prof.step())
 -- Report: table
 CREATE OR REPLACE MACRO step_time_stats_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Minimum distance above the median at which a step is slow, in standard deviations.
     slow_z DOUBLE := 3.5

@@ -14,13 +14,9 @@
 -- Needs: GPU activity
 -- Report: first 2; chart; at most 16 ranks
 CREATE OR REPLACE MACRO timeline_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Number of buckets per run, divided among its ranks: with two ranks, each rank gets half as many.
     bucket_count BIGINT := 1000,

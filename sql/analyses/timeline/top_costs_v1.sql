@@ -16,13 +16,9 @@
 -- Reference: none; the first question about any trace
 -- Needs: GPU activity
 CREATE OR REPLACE MACRO top_costs_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Number of kernels per run; NULL means every kernel.
     num_kernels BIGINT := 3

@@ -14,9 +14,7 @@
 -- Needs: GPU activity
 -- Report: chart
 CREATE OR REPLACE MACRO utilization_over_time_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Maximum number of buckets per run, plus one for each further recording; values below 1 return no rows.
     bucket_count BIGINT := 100

@@ -8,11 +8,8 @@
 -- Needs: GPU activity
 -- Report: table
 CREATE OR REPLACE MACRO new_analysis_v1(
-    -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step, in the middle of which profilers stop.
     include_last_profiler_step BOOLEAN := false,
