@@ -95,10 +95,6 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "scope left out": (
         ANALYSIS,
         [
-            (
-                "    -- Profiler steps to include; NULL means every step and all activity outside steps.\n",
-                "",
-            ),
             ("    steps BIGINT[] := NULL,\n", ""),
             ("(runs, ranks, steps,", "(runs, ranks, NULL,"),
         ],

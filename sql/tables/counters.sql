@@ -4,7 +4,6 @@ CREATE OR REPLACE VIEW counters AS
 --   run       VARCHAR      Run name: one capture of one job.
 --   rank      INTEGER      Rank of the process.
 --   event_id  BIGINT       Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
---   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts        BIGINT [ns]  Time since the run's first event.
 --   pid       BIGINT       Process id; NULL if the trace has a string instead of a number (see event_args).
 --   tid       BIGINT       Thread id; NULL if the trace has a string instead of a number (see event_args).
@@ -13,18 +12,7 @@ CREATE OR REPLACE VIEW counters AS
 --   device    BIGINT       Device of the counter; NULL unless the category is hardware_counters, mtia_counters or xpu_scope_profiler.
 --   series    VARCHAR      Name of the series; empty for hardware counters.
 --   value     DOUBLE [1]   Value in the counter's own unit.
-SELECT
-    x.run,
-    x.rank,
-    x.event_id,
-    x.span,
-    x.ts + r.offset_ns AS ts,
-    x.pid,
-    x.tid,
-    x.name,
-    x.category,
-    x.device,
-    x.series,
-    x.value
+--   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
+SELECT x.* REPLACE (x.ts + r.offset_ns AS ts)
 FROM stored.counters AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

@@ -8,7 +8,6 @@ CREATE OR REPLACE VIEW graph_matches AS
 --   run               VARCHAR          Run: one capture of one job.
 --   rank              INTEGER          Rank of the process.
 --   event_id          BIGINT           event_id of the device operation in gpu_ops.
---   span              INTEGER          Recording of the rank; 0 if there is only one (see rank_spans).
 --   match_method      VARCHAR          position: replay and graph have the same list of names; occurrence: the same names in a different order; alignment: names are missing or differ; count: the capture has no names, but the same number of launches.
 --   source            VARCHAR          Trace with the capture.
 --   graph_number      INTEGER [1]      Number of the graph in that trace, from 0 in capture order.
@@ -22,23 +21,7 @@ CREATE OR REPLACE VIEW graph_matches AS
 --   concrete_inputs   VARCHAR          Scalar arguments of the captured operator as JSON.
 --   module_path       VARCHAR          nn.Modules around the launch, outermost first, separated by /.
 --   captured_frame    VARCHAR          Innermost Python frame around the launch that is not framework code, as file(line): function; NULL if unknown.
-SELECT
-    x.run,
-    x.rank,
-    x.event_id,
-    x.span,
-    x.match_method,
-    x.source,
-    x.graph_number,
-    x.node_number,
-    x.graph_label,
-    x.graph_tokens,
-    x.captured_op_id,
-    x.captured_op_name,
-    x.input_dims,
-    x.input_types,
-    x.concrete_inputs,
-    x.module_path,
-    x.captured_frame
+--   span              INTEGER          Recording of the rank; 0 if there is only one (see rank_spans).
+SELECT x.*
 FROM stored.graph_matches AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

@@ -4,7 +4,6 @@ CREATE OR REPLACE VIEW python_calls AS
 --   run                   VARCHAR          Run name: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
 --   event_id              BIGINT           Position of the event in traceEvents, plus rank_spans.first_event_id in later recordings of the rank.
---   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                    BIGINT [ns]      Start, relative to the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
 --   pid                   BIGINT           Process id; NULL if the trace has a string instead of a number (see event_args).
@@ -19,42 +18,18 @@ CREATE OR REPLACE VIEW python_calls AS
 --   annotation_id         BIGINT           event_id of the innermost enclosing user annotation other than a step.
 --   stack_id              BIGINT           stack_id in stacks: event_id of the first event with the same chain of names, from the outermost enclosing event to the event itself.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
---   in_last_step          BOOLEAN          Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   is_truncated          BOOLEAN          Whether the event was still running when the recording ended, so its end is the end of the recording; NULL if the trace does not state when the recording ended.
+--   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
+--   call_stack            VARCHAR          Recorded Python call stack of the frame (verbose with_stack).
 --   python_id             BIGINT           Python id of the frame.
 --   python_parent_id      BIGINT           Recorded Python id of the parent frame.
 --   python_module_id      BIGINT           Number of the module instance.
 --   python_thread         BIGINT           Number of the Python thread.
---   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
---   call_stack            VARCHAR          Recorded Python call stack of the frame (verbose with_stack).
 --   called_from           VARCHAR          File and line of the call in the calling frame, as file:line; NULL if not recorded (PyTorch before 2.14).
+--   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
+--   in_last_step          BOOLEAN          Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 SELECT
-    x.run,
-    x.rank,
-    x.event_id,
-    x.span,
-    x.ts + r.offset_ns AS ts,
-    x.dur,
-    x.pid,
-    x.tid,
-    x.name,
-    x.parent_id,
-    x.depth,
-    x.overlaps,
-    x.parent_module_id,
-    x.parent_frame_id,
-    x.op_id,
-    x.annotation_id,
-    x.stack_id,
-    x.step,
-    x.in_tail AND r.drops_last_step AS in_last_step,
-    x.is_truncated,
-    x.python_id,
-    x.python_parent_id,
-    x.python_module_id,
-    x.python_thread,
-    x.profiler_event_index,
-    x.call_stack,
-    x.called_from
+    x.* EXCLUDE (in_tail) REPLACE (x.ts + r.offset_ns AS ts),
+    x.in_tail AND r.drops_last_step AS in_last_step
 FROM stored.python_calls AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

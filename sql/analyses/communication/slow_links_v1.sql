@@ -41,7 +41,10 @@ WITH
         SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t
     ),
     items AS MATERIALIZED (
-        SELECT i.* FROM lib.link_items('transfers', min_pct) AS i
+        SELECT
+            'link' AS item_kind, t.run, t.set_id, t.item_id, t.block, t.block_ns, t.own_ns, -t.own_ns AS wait_ns,
+            min_pct::DOUBLE AS min_pct
+        FROM transfers AS t
     ),
     judged AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('items') AS j

@@ -57,17 +57,7 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
 --   end_event_id    BIGINT       event_id of the second node.
 --   event_id        BIGINT       event_id of the event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      Resource that limits the edge: cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead, gpu_kernel_launch_overhead or unrecorded; NULL for dependencies.
-SELECT
-    e.run,
-    e.rank,
-    e.begin_node_id,
-    e.end_node_id,
-    e.edge_type,
-    e.weight_ns,
-    e.begin_event_id,
-    e.end_event_id,
-    e.event_id,
-    e.bound_by
+SELECT e.*
 FROM lib.critical_path_edges(
     runs, ranks, steps, include_last_profiler_step, annotation, first_instance, last_instance, data_load_names,
     include_launch_edges, infer_syncs

@@ -57,18 +57,6 @@ CREATE OR REPLACE MACRO cluster_step_trace_v1(
 --   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if sends cannot be distinguished from receives.
 --   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is NULL.
 --   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is NULL.
-SELECT
-    s.run,
-    s.rank,
-    s.step,
-    s.total_ns,
-    s.iteration_interval_ns,
-    s.forward_backward_ns,
-    s.tail_ns,
-    s.computation_ns,
-    s.communication_alone_ns,
-    s.receive_alone_ns,
-    s.collective_alone_ns,
-    s.stage_ns
+SELECT s.*
 FROM lib.cluster_steps(runs, ranks, steps, include_last_profiler_step) AS s
 ORDER BY s.run, s.rank, s.step

@@ -34,7 +34,10 @@ WITH
         WHERE b.stage IS NOT NULL
         WINDOW _run AS (PARTITION BY b.run)
     )
-SELECT r.* FROM lib.rank_items(blocks, smallest_pct) AS r
+SELECT
+    'rank' AS item_kind, b.run, b.set_id, b.item_id::BIGINT AS item_id, b.block, b.block_ns, b.own_ns, b.wait_ns,
+    smallest_pct::DOUBLE AS min_pct
+FROM query_table(blocks) AS b
 UNION ALL
 SELECT
     'stage', b.run, 'stages', b.stage, b.block, min(b.block_ns),
@@ -43,4 +46,5 @@ FROM _staged AS b
 WHERE NOT b.is_cut
 GROUP BY b.run, b.stage, b.block
 UNION ALL
-SELECT l.* FROM lib.link_items(transfers, smallest_pct) AS l
+SELECT 'link', t.run, t.set_id, t.item_id, t.block, t.block_ns, t.own_ns, -t.own_ns, smallest_pct::DOUBLE
+FROM query_table(transfers) AS t

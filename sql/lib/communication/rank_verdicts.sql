@@ -12,7 +12,9 @@ WITH
         SELECT b.* FROM lib.rank_blocks(runs) AS b
     ),
     _items AS MATERIALIZED (
-        SELECT i.* FROM lib.rank_items('_blocks', 1.0) AS i
+        SELECT
+            'rank' AS item_kind, b.run, b.set_id, b.item_id, b.block, b.block_ns, b.own_ns, b.wait_ns, 1.0 AS min_pct
+        FROM _blocks AS b
     ),
     _judged AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('_items') AS j

@@ -12,8 +12,7 @@ CREATE OR REPLACE MACRO lib.slow_stages(
 --   is_slow       BOOLEAN         Whether the stage does significantly more work than the other stages, by at least 5 % of the time, and the other stages wait for it; NULL if fewer than two steps were compared.
 --   step_count    BIGINT [count]  Number of compared steps.
 --   window_ns     BIGINT [ns]     Total length of the compared steps.
---   own_ns        BIGINT [ns]     Time that the stage spends neither in exposed transfer nor in exposed wait.
---   late_ns       BIGINT [ns]     own_ns beyond the median of the other stages.
+--   late_ns       BIGINT [ns]     Time spent neither in exposed transfer nor in exposed wait, beyond the median of the other stages.
 --   cost_ns       BIGINT [ns]     Wait of the other stages beyond the wait of this stage.
 --   odds          DOUBLE [1]      Probability that any stage is as slow as this one by chance.
 SELECT
@@ -22,7 +21,6 @@ SELECT
     CASE WHEN j.block_count > 1 THEN j.level IN ('late', 'suspected') END AS is_slow,
     j.block_count AS step_count,
     round(j.block_ns * j.block_count)::BIGINT AS window_ns,
-    round(j.own_ns * j.block_count)::BIGINT AS own_ns,
     round(j.mean_late_ns * j.block_count)::BIGINT AS late_ns,
     round(j.cost_ns * j.block_count)::BIGINT AS cost_ns,
     j.p AS odds

@@ -20,12 +20,10 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 --   waits_for   VARCHAR      What the idle part waits for: host, device, unknown, or unrecorded (the device is not idle).
 --   ts          BIGINT [ns]  Start of the part.
 --   dur         BIGINT [ns]  Length of the part, above 0.
---   gap_ts      BIGINT [ns]  Start of the gap, when all previous operations had ended; NULL before the first operation.
 --   next_id     BIGINT       event_id of the operation that ends the gap; NULL after the last operation.
 --   pid         BIGINT       Process id of the thread that launches that operation; after the last operation, of the thread that launched it.
 --   tid         BIGINT       Thread id of that thread; NULL if unknown.
 --   drain_id    BIGINT       event_id of the blocking call of that thread during which the gap began; NULL if there is none.
---   drain_name  VARCHAR      Name of that call.
 --   in_steps    BIGINT[]     Steps that contain the part (steps may overlap); [NULL] in a trace without steps.
 WITH
     _windows AS MATERIALIZED (
@@ -37,12 +35,18 @@ WITH
         UNION ALL
         SELECT w.run, w.rank, w.span, w.end_ts, 0 FROM _windows AS w
         UNION ALL
-        SELECT u.run, u.rank, u.span, u.ts, 1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
+        SELECT u.run, u.rank, u.span, u.ts, 1
+        FROM unrecorded_time AS u
+        WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
         UNION ALL
-        SELECT u.run, u.rank, u.span, u.ts + u.dur, -1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
+        SELECT u.run, u.rank, u.span, u.ts + u.dur, -1
+        FROM unrecorded_time AS u
+        WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
     ),
     _cuts AS MATERIALIZED (
-        SELECT b.run, b.rank, b.span, b.ts, sum(b.change)::INTEGER AS change FROM _bounds AS b GROUP BY b.run, b.rank, b.span, b.ts
+        SELECT b.run, b.rank, b.span, b.ts, sum(b.change)::INTEGER AS change
+        FROM _bounds AS b
+        GROUP BY b.run, b.rank, b.span, b.ts
     ),
     -- Everything between two cuts is in the same steps.
     _places AS (
@@ -52,7 +56,9 @@ WITH
         GROUP BY c.run, c.rank, c.span, c.ts
     ),
     _ops AS MATERIALIZED (
-        SELECT g.run, g.rank, g.span, g.ts, g.ts + g.dur AS end_ts, g.event_id, g.launch_id, g.launch_ts + g.launch_dur AS launch_end
+        SELECT
+            g.run, g.rank, g.span, g.ts, g.ts + g.dur AS end_ts, g.event_id, g.launch_id,
+            g.launch_ts + g.launch_dur AS launch_end
         FROM gpu_ops AS g
         WHERE
             g.class IN ('computation', 'communication', 'memory')
@@ -75,7 +81,10 @@ WITH
     ),
     -- A cut gets the launch of the next operation; a cut after the last operation gets the thread of the last launch.
     _marks AS (
-        SELECT o.run, o.rank, o.span, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end, 0 AS change FROM _ops AS o
+        SELECT
+            o.run, o.rank, o.span, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id,
+            o.launch_end, 0 AS change
+        FROM _ops AS o
         UNION ALL
         SELECT
             c.run, c.rank, c.span, c.ts, c.ts, NULL, -1, n.next_op.id,
@@ -87,7 +96,9 @@ WITH
         LEFT JOIN _behind AS n ON n.run = c.run AND n.rank = c.rank AND n.span = c.span AND n.ts = c.ts
     ),
     _swept AS (
-        SELECT m.*, max(m.end_ts) OVER earlier AS ended, max(m.own_end) OVER earlier AS gap_ts, sum(m.change) OVER earlier > 0 AS is_unrecorded
+        SELECT
+            m.*, max(m.end_ts) OVER earlier AS ended, max(m.own_end) OVER earlier AS gap_ts,
+            sum(m.change) OVER earlier > 0 AS is_unrecorded
         FROM _marks AS m
         WINDOW earlier AS (
             PARTITION BY m.run, m.rank, m.span
@@ -96,7 +107,9 @@ WITH
         )
     ),
     _gaps AS (
-        SELECT s.run, s.rank, s.span, s.ended AS ts, s.ts AS end_ts, s.gap_ts, s.next_id, s.launch_id, s.launch_end, s.is_unrecorded, p.steps
+        SELECT
+            s.run, s.rank, s.span, s.ended AS ts, s.ts AS end_ts, s.gap_ts, s.next_id, s.launch_id, s.launch_end,
+            s.is_unrecorded, p.steps
         FROM _swept AS s
         ASOF JOIN _cuts AS c ON c.run = s.run AND c.rank = s.rank AND c.span = s.span AND s.ended >= c.ts
         JOIN _places AS p ON p.run = c.run AND p.rank = c.rank AND p.span = c.span AND p.ts = c.ts
@@ -125,15 +138,17 @@ WITH
         LEFT JOIN runtime_calls AS r ON r.run = p.run AND r.rank = p.rank AND r.event_id = p.launch_id
     ),
     _drains AS (
-        SELECT b.run, b.rank, lib.span_of(b.event_id) AS span, b.pid, b.tid, b.ts, arg_max({'id': b.event_id, 'name': b.name, 'end_ts': b.end_ts}, (b.end_ts, b.event_id)) AS call
+        SELECT
+            b.run, b.rank, lib.span_of(b.event_id) AS span, b.pid, b.tid, b.ts,
+            arg_max({'id': b.event_id, 'end_ts': b.end_ts}, (b.end_ts, b.event_id)) AS call
         FROM lib.blocking_calls(runs, ranks) AS b
         GROUP BY b.run, b.rank, lib.span_of(b.event_id), b.pid, b.tid, b.ts
     )
 SELECT
     t.run, t.rank, row_number() OVER (ORDER BY t.run, t.rank, t.ts) AS part, t.waits_for, t.ts, t.end_ts - t.ts AS dur,
-    t.gap_ts, t.next_id, t.pid, t.tid,
+    t.next_id, t.pid, t.tid,
     CASE WHEN d.call.end_ts > t.gap_ts THEN d.call.id END AS drain_id,
-    CASE WHEN d.call.end_ts > t.gap_ts THEN d.call.name END AS drain_name,
     t.steps AS in_steps
 FROM _threaded AS t
-ASOF LEFT JOIN _drains AS d ON d.run = t.run AND d.rank = t.rank AND d.span = t.span AND d.pid = t.pid AND d.tid = t.tid AND t.gap_ts >= d.ts
+ASOF LEFT JOIN _drains AS d
+    ON d.run = t.run AND d.rank = t.rank AND d.span = t.span AND d.pid = t.pid AND d.tid = t.tid AND t.gap_ts >= d.ts

@@ -12,11 +12,12 @@
 -- difference of the gaps / scatter) in thousandths. It works like a vote: a gap that disagrees by 20 times the scatter
 -- still counts a third as much as one that disagrees by 10,000 times. A transient or a hole therefore does not outweigh
 -- the many gaps that agree. The scatter is the median difference of the gaps at the best shift among the first 8
--- positions of each search, and at least 1/2000 of the median gap. Shifts are excluded if their overlap is less than half of the largest overlap, or if the share of
--- kernels that differ in function exceeds the smallest share by more than 2 percentage points. Among the shifts
--- within 500 of the best score, a shift of 0 wins if both ranks have the same number of items. Otherwise, the shift
--- with the smallest clock change wins, or the best score if the clocks may be further apart. The gaps agree if the score is at least 1000 below the score of the gaps
--- themselves, which is what the gaps of unrelated sequences differ by.
+-- positions of each search, and at least 1/2000 of the median gap. Shifts are excluded if their overlap is less than
+-- half of the largest overlap, or if the share of kernels that differ in function exceeds the smallest share by more
+-- than 2 percentage points. Among the shifts within 500 of the best score, a shift of 0 wins if both ranks have the
+-- same number of items. Otherwise, the shift with the smallest clock change wins, or the best score if the clocks may
+-- be further apart. The gaps agree if the score is at least 1000 below the score of the gaps themselves, which is what
+-- the gaps of unrelated sequences differ by.
 CREATE OR REPLACE MACRO lib._sequence_shifts(
     -- Name of a relation with lane_id, rank, place (from 0 in the order of time), end_ts, gap (to the next end), n, shape_id.
     items
@@ -25,9 +26,7 @@ CREATE OR REPLACE MACRO lib._sequence_shifts(
 --   lane_id     BIGINT          Channel number, unique across runs.
 --   rank        INTEGER         Rank of the process.
 --   ref_rank    INTEGER         Reference rank of the channel.
---   ref_n       BIGINT [count]  Number of items of the reference rank.
 --   shift       BIGINT [count]  Position in the reference minus position on the rank.
---   overlap     BIGINT [count]  Number of compared items.
 --   score       DOUBLE [1]      Mean logarithm of the gap differences, in thousandths; NULL without gaps.
 --   next_score  DOUBLE [1]      Score of the best other shift; NULL if there is none.
 --   gaps_agree  BOOLEAN         Whether the gaps agree at this shift; NULL without gaps.
@@ -45,7 +44,9 @@ WITH
         JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank = i.rank
     ),
     _anchors AS MATERIALIZED (
-        SELECT i.lane_id, i.rank, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id, i.n = r.ref_n AS is_as_long
+        SELECT
+            i.lane_id, i.rank, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id,
+            i.n = r.ref_n AS is_as_long
         FROM query_table(items) AS i
         JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank <> i.rank
         -- Items at which the floor of position * 64 / n changes are evenly spaced.
@@ -87,7 +88,9 @@ WITH
     _tried AS MATERIALIZED (
         SELECT s.lane_id, s.rank, s.shift, s.unit, s.is_apart, bool_or(abs(s.shift - s.center) <= 8) AS is_near
         FROM (
-            SELECT w.lane_id, w.rank, unnest(range(w.center - w.reach, w.center + w.reach + 1)) AS shift, w.center, w.unit, w.is_apart
+            SELECT
+                w.lane_id, w.rank, unnest(range(w.center - w.reach, w.center + w.reach + 1)) AS shift, w.center, w.unit,
+                w.is_apart
             FROM _windows AS w
             UNION ALL
             SELECT w.lane_id, w.rank, unnest(range(-w.reach, w.reach + 1)), 0, w.unit, w.is_apart
@@ -148,7 +151,9 @@ WITH
         WHERE r.score IS NULL OR r.score <= r.best_score + 500
         QUALIFY row_number() OVER (
             PARTITION BY r.lane_id, r.rank
-            ORDER BY r.shift = 0 AND r.is_as_long DESC, CASE WHEN r.is_apart THEN r.score ELSE abs(r.rough_offset) END, abs(r.shift), r.shift
+            ORDER BY
+                r.shift = 0 AND r.is_as_long DESC, CASE WHEN r.is_apart THEN r.score ELSE abs(r.rough_offset) END,
+                abs(r.shift), r.shift
         ) = 1
     ),
     -- Best score of all shifts except the selected one.
@@ -158,10 +163,10 @@ WITH
         JOIN _chosen AS c ON c.lane_id = r.lane_id AND c.rank = r.rank AND c.shift <> r.shift
         GROUP BY r.lane_id, r.rank, c.shift
     )
-SELECT c.lane_id, c.rank, f.ref_rank, f.ref_n, c.shift, c.overlap, c.score, o.next_score, c.score < c.gap_score - 1000 AS gaps_agree
+SELECT c.lane_id, c.rank, f.ref_rank, c.shift, c.score, o.next_score, c.score < c.gap_score - 1000 AS gaps_agree
 FROM _chosen AS c
 JOIN _refs AS f ON f.lane_id = c.lane_id
 LEFT JOIN _others AS o ON o.lane_id = c.lane_id AND o.rank = c.rank
 UNION ALL
-SELECT f.lane_id, f.ref_rank, f.ref_rank, f.ref_n, 0, f.ref_n, 0, NULL, true
+SELECT f.lane_id, f.ref_rank, f.ref_rank, 0, 0, NULL, true
 FROM _refs AS f

@@ -27,9 +27,7 @@ CREATE OR REPLACE MACRO lib._snapshot_matches(
 --   device      BIGINT          Device number.
 --   event_id    BIGINT          event_id of the allocation, in snapshot_events.
 --   bytes       BIGINT [bytes]  Requested size of the allocation.
---   stack_id    BIGINT          Stack of the allocation, in snapshot_frames; NULL if unknown.
 --   matched_by  VARCHAR         How the allocation was joined: by "address and time", by "time" alone, or by "sequence"; NULL if not joined.
---   memory_id   BIGINT          event_id of the allocation's memory event; NULL if joined by time alone, or not joined.
 --   op_id       BIGINT          event_id of the innermost operator around the allocation; NULL outside operators.
 --   module_id   BIGINT          event_id of the innermost nn.Module call around the allocation; NULL if none or unknown.
 --   step        BIGINT          Profiler step; NULL outside steps.
@@ -44,10 +42,12 @@ WITH
     ),
     _made AS MATERIALIZED (
         SELECT
-            e.run, e.rank, e.device, e.event_id, e.address, e.bytes, e.time_ns, e.stack_id,
+            e.run, e.rank, e.device, e.event_id, e.address, e.bytes, e.time_ns,
             row_number() OVER (PARTITION BY e.run, e.rank, e.device ORDER BY e.event_id) AS position
         FROM snapshot_events AS e
-        WHERE e.action = 'alloc' AND e.bytes IS NOT NULL AND lib.is_requested(runs, e.run) AND lib.is_requested(ranks, e.rank)
+        WHERE
+            e.action = 'alloc' AND e.bytes IS NOT NULL AND lib.is_requested(runs, e.run)
+            AND lib.is_requested(ranks, e.rank)
     ),
     _traced AS MATERIALIZED (
         SELECT
@@ -59,7 +59,8 @@ WITH
     _shared AS MATERIALIZED (
         SELECT m.*, s.zero_ns
         FROM _made AS m
-        JOIN _spans AS s ON s.run = m.run AND s.rank = m.rank AND s.is_unix AND m.time_ns BETWEEN s.from_ns - 999 AND s.until_ns
+        JOIN _spans AS s
+            ON s.run = m.run AND s.rank = m.rank AND s.is_unix AND m.time_ns BETWEEN s.from_ns - 999 AND s.until_ns
     ),
     _near AS (
         SELECT
@@ -73,7 +74,8 @@ WITH
             AND t.ts BETWEEN m.time_ns - m.zero_ns - tolerance_ns AND m.time_ns - m.zero_ns + tolerance_ns
     ),
     _fitting AS MATERIALIZED (
-        SELECT m.run, m.rank, m.device, m.event_id, t.event_id AS memory_id, m.position - t.position AS shift, t.position
+        SELECT
+            m.run, m.rank, m.device, m.event_id, t.event_id AS memory_id, m.position - t.position AS shift, t.position
         FROM _made AS m
         JOIN _traced AS t
             ON t.run = m.run AND t.rank = m.rank AND t.device = m.device AND t.addr = m.address
@@ -81,7 +83,9 @@ WITH
         WHERE NOT EXISTS (SELECT 1 FROM _shared AS s WHERE s.run = m.run AND s.rank = m.rank)
     ),
     _islands AS (
-        SELECT f.*, f.position - row_number() OVER (PARTITION BY f.run, f.rank, f.device, f.shift ORDER BY f.position) AS island
+        SELECT
+            f.*,
+            f.position - row_number() OVER (PARTITION BY f.run, f.rank, f.device, f.shift ORDER BY f.position) AS island
         FROM _fitting AS f
     ),
     _lengths AS (
@@ -91,8 +95,10 @@ WITH
     _ranked AS (
         SELECT
             l.*,
-            rank() OVER of_made AS made_rank, count(*) OVER (PARTITION BY l.run, l.rank, l.device, l.event_id, l.length) AS made_ties,
-            rank() OVER of_traced AS traced_rank, count(*) OVER (PARTITION BY l.run, l.rank, l.device, l.memory_id, l.length) AS traced_ties
+            rank() OVER of_made AS made_rank,
+            count(*) OVER (PARTITION BY l.run, l.rank, l.device, l.event_id, l.length) AS made_ties,
+            rank() OVER of_traced AS traced_rank,
+            count(*) OVER (PARTITION BY l.run, l.rank, l.device, l.memory_id, l.length) AS traced_ties
         FROM _lengths AS l
         WHERE l.length >= least_run
         WINDOW
@@ -109,7 +115,9 @@ WITH
         WHERE r.made_rank = 1 AND r.traced_rank = 1 AND r.made_ties = 1 AND r.traced_ties = 1
     ),
     _paired AS MATERIALIZED (
-        SELECT p.*, m.position FROM _partners AS p JOIN _made AS m ON m.run = p.run AND m.rank = p.rank AND m.event_id = p.event_id
+        SELECT p.*, m.position
+        FROM _partners AS p
+        JOIN _made AS m ON m.run = p.run AND m.rank = p.rank AND m.event_id = p.event_id
     ),
     -- Without a shared clock, the trace covers the allocations between the first and the last one with a partner; if
     -- no allocation has a partner, the trace may be anywhere.
@@ -119,9 +127,9 @@ WITH
         GROUP BY p.run, p.rank, p.device
     ),
     _during AS MATERIALIZED (
-        SELECT s.run, s.rank, s.device, s.event_id, s.bytes, s.stack_id, s.time_ns - s.zero_ns AS ts FROM _shared AS s
+        SELECT s.run, s.rank, s.device, s.event_id, s.bytes, s.time_ns - s.zero_ns AS ts FROM _shared AS s
         UNION ALL
-        SELECT m.run, m.rank, m.device, m.event_id, m.bytes, m.stack_id, NULL
+        SELECT m.run, m.rank, m.device, m.event_id, m.bytes, NULL
         FROM _made AS m
         LEFT JOIN _bounds AS b ON b.run = m.run AND b.rank = m.rank AND b.device = m.device
         WHERE
@@ -132,7 +140,9 @@ WITH
     _alone AS MATERIALIZED (
         SELECT d.run, d.rank, d.event_id, d.ts
         FROM _during AS d
-        WHERE d.ts IS NOT NULL AND NOT EXISTS (SELECT 1 FROM _paired AS p WHERE p.run = d.run AND p.rank = d.rank AND p.event_id = d.event_id)
+        WHERE
+            d.ts IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM _paired AS p WHERE p.run = d.run AND p.rank = d.rank AND p.event_id = d.event_id)
     ),
     -- Times of a snapshot are truncated to microseconds.
     _inside AS (
@@ -158,9 +168,7 @@ SELECT
     d.device,
     d.event_id,
     d.bytes,
-    d.stack_id,
     coalesce(p.matched_by, CASE WHEN d.ts IS NOT NULL AND coalesce(i.thread_count, 1) = 1 THEN 'time' END) AS matched_by,
-    p.memory_id,
     CASE WHEN p.memory_id IS NOT NULL THEN t.op_id WHEN i.thread_count = 1 THEN i.op_id END AS op_id,
     CASE WHEN p.memory_id IS NOT NULL THEN t.module_id WHEN i.thread_count = 1 THEN c.module_id END AS module_id,
     CASE WHEN p.memory_id IS NOT NULL THEN t.step ELSE w.step END AS step
