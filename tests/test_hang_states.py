@@ -10,7 +10,7 @@ import json
 import os
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,10 @@ STATE = re.compile(
     r"^\| `(\w+)` \|.*\| (\d)(?: `(\w+)`)?(?: of ranks? ([\d, -]+))? \|$", re.MULTILINE
 )
 
-States = dict[str, tuple[int, str | None, str | None]]
+Answer = tuple[int, str | None, str | None]
+States = dict[str, Answer]
 Dump = dict[str, Any]
+Row = dict[str, Any]
 
 
 def documented() -> States:
@@ -35,17 +37,24 @@ def documented() -> States:
     return {name: (int(code), kind or None, ranks or None) for name, code, kind, ranks in found}
 
 
-def answer_of(dumps: Path, store: Path) -> tuple[int, str | None, str | None]:
-    """Return the same of dumps."""
-    with hta_sql.ingest(dumps, store, run="job") as opened:
-        rows = opened.run("hang").records()
-        grid = opened.run("hang_grid").records()
-        states = {row["state"] for row in opened.run("collective_history").records()}
+def answers_of(dumps: Mapping[str, Path], store: Path) -> dict[str, Answer]:
+    """Ingest dumps as the runs of one store, and return the same of each run."""
+    for run, folder in dumps.items():
+        hta_sql.ingest_shard(folder, store, run=run, jobs=1, shard=(1, 1))
+    with hta_sql.publish(store) as opened:
+        asked = [opened.run(name).records() for name in ("hang", "hang_grid", "collective_history")]
+    return {
+        run: _answer(folder, *([row for row in rows if row["run"] == run] for rows in asked))
+        for run, folder in dumps.items()
+    }
+
+
+def _answer(dumps: Path, rows: list[Row], grid: list[Row], history: list[Row]) -> Answer:
     assert {row["channel"] for row in grid} >= {
         row["channel"] for row in rows if not row["is_p2p"] and row["missing_ranks"]
     }
     stored = {entry["state"] for path in dumps.iterdir() for entry in _read(path)["entries"]}
-    assert states <= stored
+    assert {row["state"] for row in history} <= stored
     if not rows:
         return 0, None, None
     code = 4 if any(row["is_certain"] for row in rows) else 3
@@ -95,10 +104,19 @@ def test_every_recorded_state_is_documented() -> None:
     assert sorted(documented()) == sorted(path.name for path in RECORDED.iterdir())
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
+    """Return the answer for each recorded state."""
+    dumps = {path.name: path for path in sorted(RECORDED.iterdir())}
+    return answers_of(dumps, tmp_path_factory.mktemp("recorded") / "job.store")
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.iterdir()))
-def test_the_answer_for_a_state_is_the_documented_one(name: str, tmp_path: Path) -> None:
+def test_the_answer_for_a_state_is_the_documented_one(
+    name: str, recorded: dict[str, Answer]
+) -> None:
     """Dumps in JSON get the documented exit code, kind and ranks."""
-    assert answer_of(RECORDED / name, tmp_path / "job.store") == documented()[name]
+    assert recorded[name] == documented()[name]
 
 
 CHANGED = (
@@ -115,50 +133,51 @@ SOME = (
 )
 
 
-@pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("change", CHANGED)
 def test_pickles_and_other_backends_get_the_same_answer(
-    name: str, change: Callable[[Dump], None], tmp_path: Path
+    change: Callable[[Dump], None], tmp_path: Path
 ) -> None:
     """Pickles, names of the generic hook and NCCL after an abort change no answer."""
-    dumps = written(name, tmp_path / "dumps", change, as_pickle=True)
-    assert answer_of(dumps, tmp_path / "job.store") == documented()[name]
+    dumps = {name: written(name, tmp_path / name, change, as_pickle=True) for name in SOME}
+    told = documented()
+    assert answers_of(dumps, tmp_path / "job.store") == {name: told[name] for name in SOME}
 
 
 ENTERED = "time_created_ns"
 
 
-@pytest.mark.parametrize(
-    ("name", "written_after_s", "answer"),
-    [
-        ("missing_during", 0.1, (3, "undecided", None)),
-        ("missing_during", 0, (3, "undecided", None)),  # each at its own last operation
-        ("missing_during", 60, (4, "missing", "2")),
-        ("missing_during", -3600, (4, "missing", "2")),  # before its own operations: unknown
-        ("killed_during", 0.1, (3, "undecided", None)),
-        ("other_order_during", 0.1, (3, "undecided", None)),
-        ("subgroup_during", 0.1, (3, "undecided", None)),
-        ("other_operation_during", 0.1, (4, "mismatch", "3")),
-    ],
-)
-def test_dumps_written_soon_after_an_operation_was_entered_accuse_nobody(
-    name: str, written_after_s: float, answer: object, tmp_path: Path
-) -> None:
+SOON: dict[tuple[str, float], Answer] = {
+    ("missing_during", 0.1): (3, "undecided", None),
+    ("missing_during", 0): (3, "undecided", None),  # each at its own last operation
+    ("missing_during", 60): (4, "missing", "2"),
+    ("missing_during", -3600): (4, "missing", "2"),  # before its own operations: unknown
+    ("killed_during", 0.1): (3, "undecided", None),
+    ("other_order_during", 0.1): (3, "undecided", None),
+    ("subgroup_during", 0.1): (3, "undecided", None),
+    ("other_operation_during", 0.1): (4, "mismatch", "3"),
+}
+"""State, seconds between the last operation and the dump ─▶ the answer."""
+
+
+def test_dumps_written_soon_after_an_operation_was_entered_accuse_nobody(tmp_path: Path) -> None:
     """The file of each dump was changed some time after the last operation of the job was entered.
 
     The missing ranks may be on their way; a mismatch is certain at once.
     """
-    dumps = written(name, tmp_path / "dumps", unchanged, as_pickle=False)
-    entered = {
-        path: max(entry[ENTERED] for entry in _read(path)["entries"]) for path in dumps.iterdir()
-    }
-    last = max(entered.values())
-    for path, own in entered.items():
-        ns = last + int(written_after_s * 1e9)
-        if not written_after_s:
-            ns = own
-        os.utime(path, ns=(ns, ns))
-    assert answer_of(dumps, tmp_path / "job.store") == answer
+    folders = {f"run{number}": case for number, case in enumerate(SOON)}
+    dumps = {}
+    for run, (name, written_after_s) in folders.items():
+        dumps[run] = written(name, tmp_path / run, unchanged, as_pickle=False)
+        entered = {
+            path: max(entry[ENTERED] for entry in _read(path)["entries"])
+            for path in dumps[run].iterdir()
+        }
+        last = max(entered.values())
+        for path, own in entered.items():
+            ns = last + int(written_after_s * 1e9) if written_after_s else own
+            os.utime(path, ns=(ns, ns))
+    answers = answers_of(dumps, tmp_path / "job.store")
+    assert {folders[run]: answer for run, answer in answers.items()} == SOON
 
 
 @pytest.mark.parametrize(

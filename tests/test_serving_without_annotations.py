@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import hta_sql
 Event = dict[str, Any]
 
 SEEDS = range(60)
+GRAPHS, OUTPUTS = (1, 2, 20, 80), (1, 2)
 CALL_US = 2.0
 INPUT, OUTPUT = "Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pageable)"
 
@@ -122,22 +124,27 @@ def trace(listed: list[Launch], rng: random.Random) -> Event:
     return {"schemaVersion": 1, "traceEvents": events}
 
 
-def found(folder: Path, listed: list[Launch], rng: random.Random) -> list[dict[str, Any]]:
-    """Return the iterations that are found in a trace; a finding states if replays have none."""
-    (folder / "rank0.json").write_text(json.dumps(trace(listed, rng)), encoding="utf-8")
-    with hta_sql.ingest(folder / "rank0.json", folder / "job.store") as store:
-        rows = store.run("iterations").records()
-        findings = {row["finding"] for row in store.run("findings").records()}
-    replays = any(one.call == "cudaGraphLaunch" for one in listed)
-    assert ("iterations_unknown" in findings) == (replays and not rows)
-    return rows
+@dataclass(frozen=True)
+class Capture:
+    """The launches of a job, and the range of them that was captured."""
+
+    kind: Kind
+    whole: list[Launch]
+    start: int
+    end: int
+
+    @property
+    def listed(self) -> list[Launch]:
+        """Return the captured launches."""
+        return self.whole[self.start : self.end]
 
 
-def expected(whole: list[Launch], start: int, end: int) -> list[int]:
+def expected(capture: Capture) -> list[int]:
     """Return the number of captured operations of each iteration that is in the capture.
 
     An iteration of which only some copies of inputs are missing is in it.
     """
+    whole, start, end = capture.whole, capture.start, capture.end
     inside = []
     for number in sorted({one.iteration for one in whole}):
         places = [at for at, one in enumerate(whole) if one.iteration == number]
@@ -150,35 +157,70 @@ def expected(whole: list[Launch], start: int, end: int) -> list[int]:
     return inside
 
 
+def captures() -> dict[str, tuple[Capture, random.Random]]:
+    """Return jobs at random, and jobs of known kinds of which the first iteration is cut."""
+    made: dict[str, tuple[Capture, random.Random]] = {}
+    for seed in SEEDS:
+        rng = random.Random(seed)
+        kind = drawn(rng)
+        whole = launches(kind, rng.randint(1, 12), rng)
+        start = rng.choice([0, rng.randrange(len(whole))])
+        end = rng.choice([len(whole), rng.randint(start + 1, len(whole))])
+        made[f"drawn-{seed}"] = Capture(kind, whole, start, end), rng
+    for graphs, outputs in product(GRAPHS, OUTPUTS):
+        rng = random.Random(graphs)
+        kind = Kind(graphs, outputs=outputs, has_batches=True)
+        whole = launches(kind, 5, rng)
+        start = sum(one.iteration == 0 for one in whole) // 2
+        made[f"period-{graphs}-{outputs}"] = Capture(kind, whole, start, len(whole)), rng
+    return made
+
+
+Found = dict[str, tuple[Capture, list[dict[str, Any]]]]
+"""Run ─▶ its capture, and the iterations that are found in it."""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """Ingest each capture as a run of one store, and find the iterations of all runs."""
+    top = tmp_path_factory.mktemp("captures")
+    made = captures()
+    for run, (capture, rng) in made.items():
+        (top / run).mkdir()
+        text = json.dumps(trace(capture.listed, rng))
+        (top / run / "rank0.json").write_text(text, encoding="utf-8")
+        hta_sql.ingest_shard(top / run, top / "job.store", run=run, jobs=1, shard=(1, 1))
+    with hta_sql.publish(top / "job.store") as store:
+        rows = store.run("iterations").records()
+        findings = store.run("findings").records()
+    unknown = {row["run"] for row in findings if row["finding"] == "iterations_unknown"}
+    of_runs = {run: (capture, [r for r in rows if r["run"] == run])
+        for run, (capture, _) in made.items()}  # fmt: skip
+    for run, (capture, of_run) in of_runs.items():
+        replays = any(one.call == "cudaGraphLaunch" for one in capture.listed)
+        assert (run in unknown) == (replays and not of_run)
+    return of_runs
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-def test_iterations_are_right_or_unknown(seed: int, tmp_path: Path) -> None:
+def test_iterations_are_right_or_unknown(seed: int, found: Found) -> None:
     """Iterations found are those within the capture, operation by operation; else there are none."""
-    rng = random.Random(seed)
-    kind = drawn(rng)
-    whole = launches(kind, rng.randint(1, 12), rng)
-    start = rng.choice([0, rng.randrange(len(whole))])
-    end = rng.choice([len(whole), rng.randint(start + 1, len(whole))])
-    listed = whole[start:end]
-    rows = found(tmp_path, listed, rng)
-    inside = expected(whole, start, end)
+    capture, rows = found[f"drawn-{seed}"]
     if not rows:
         return
     counts = [row["op_count"] for row in rows]
-    if sum(one.call == "cudaGraphLaunch" for one in listed) == 1:
+    if sum(one.call == "cudaGraphLaunch" for one in capture.listed) == 1:
         assert len(counts) == 1  # an iteration, or the part of one that was captured
         return
-    assert counts == inside, kind
+    assert counts == expected(capture), capture.kind
 
 
-@pytest.mark.parametrize("graphs", [1, 2, 20, 80])
-@pytest.mark.parametrize("outputs", [1, 2])
-def test_periods_of_replays_are_iterations(graphs: int, outputs: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("graphs", GRAPHS)
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_periods_of_replays_are_iterations(graphs: int, outputs: int, found: Found) -> None:
     """Five iterations of mixed batch sizes, the first cut, are four, whatever their replays."""
-    rng = random.Random(graphs)
-    whole = launches(Kind(graphs, outputs=outputs, has_batches=True), 5, rng)
-    start = sum(one.iteration == 0 for one in whole) // 2
-    rows = found(tmp_path, whole[start:], rng)
-    assert [row["op_count"] for row in rows] == expected(whole, start, len(whole))
+    capture, rows = found[f"period-{graphs}-{outputs}"]
+    assert [row["op_count"] for row in rows] == expected(capture)
     assert len(rows) == 4
     assert {row["detected_by"] for row in rows} == {"graph"}
     assert {row["graph_count"] for row in rows} == {graphs}
