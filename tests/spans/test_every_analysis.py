@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -15,6 +16,11 @@ from hta_sql.synthetic import JobSpec, write_job
 
 NAMES = sorted(analysis.base_name for analysis in load_library().newest())
 LAST = "include_last_profiler_step"
+WITH_LAST = {
+    analysis.base_name
+    for analysis in load_library().newest()
+    if LAST in {parameter.name for parameter in analysis.parameters}
+}
 SECOND = 1_000_000_000
 
 NUMBERS: dict[str, tuple[str, ...]] = {
@@ -107,11 +113,15 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_s
         one.close()
 
 
+@cache
 def rows(store: hta_sql.TraceStore, name: str, *, last: bool) -> list[dict[str, Any]]:
     """Return the rows of an analysis, with or without last steps."""
-    about = next(a for a in load_library().newest() if a.base_name == name)
-    given: dict[str, Any] = {LAST: last} if LAST in {p.name for p in about.parameters} else {}
-    return list(store.run(name, **given).arrow().to_pylist())
+    return list(store.run(name, **({LAST: last} if name in WITH_LAST else {})).arrow().to_pylist())
+
+
+def scopes(names: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return each analysis with its last steps, and also without them where it can omit them."""
+    return [(name, last) for name in names for last in (True, False) if last or name in WITH_LAST]
 
 
 def is_time(column: str) -> bool:
@@ -126,8 +136,7 @@ def is_id(column: str) -> bool:
     return column.endswith("event_id") or column in events | others
 
 
-@pytest.mark.parametrize("last", [True, False])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "last"), scopes(NAMES))
 def test_the_length_of_the_gap_changes_nothing(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
@@ -151,8 +160,7 @@ def test_the_length_of_the_gap_changes_nothing(
     assert timeless(stores["joined"]) == timeless(stores["far"])
 
 
-@pytest.mark.parametrize("last", [True, False])
-@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(("name", "last"), scopes(NUMBERS))
 def test_rows_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
@@ -182,8 +190,7 @@ def test_rows_are_those_of_the_runs(
     assert counted(stores["apart"]) == counted(stores["joined"])
 
 
-@pytest.mark.parametrize("last", [True, False])
-@pytest.mark.parametrize("name", ADDED)
+@pytest.mark.parametrize(("name", "last"), scopes(ADDED))
 def test_sums_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
