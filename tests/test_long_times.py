@@ -44,7 +44,8 @@ def write_stray(folder: Path) -> list[Path]:
         ranks=6, steps=3, layers=2, ops_per_layer=3, base_time_ns=0, start_ns=EPOCH, gzip=False
     )
     files = list(write_job(folder, spec).files)
-    for kind, path in zip(("cpu_op", "kernel", "cuda_runtime") * 2, files, strict=True):
+    kinds = ("cpu_op", "kernel", "cuda_runtime", "gpu_memcpy", "cpu_op", "kernel")
+    for kind, path in zip(kinds, files, strict=True):
         trace = json.loads(path.read_text(encoding="utf-8"))
         event = next(e for e in trace["traceEvents"] if e.get("cat") == kind)
         trace["traceEvents"].append(event | {"ts": 0, "dur": 1, "name": "stray"})
