@@ -12,7 +12,10 @@ import pytest
 
 import hta_sql
 from hta_sql.exports.exports import Selection, export
+from hta_sql.library.answers import answers
 from hta_sql.library.arguments import argument_forms, known_arguments
+from hta_sql.library.objects import load_library
+from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.synthetic import write_job
 from tests.arguments.odd_values import (
     ODD,
@@ -25,6 +28,7 @@ from tests.arguments.odd_values import (
 )
 from tests.ingestion.readers import check_readers_agree, needs_native
 from tests.pinned.jobs import CATALOG, EVERYTHING, make_catalog, write_jobs
+from tests.shared_stores import ingest_only
 
 TOO_LARGE = 1180591620717411303424
 
@@ -159,18 +163,30 @@ def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
     assert failures(tmp_path / CATALOG, all_calls()) == {}
 
 
+@pytest.fixture(scope="module")
+def spoiled_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """Ingest a corrupted job, and materialize all answers, which each export reads."""
+    top = tmp_path_factory.mktemp("spoiled")
+    runs = {"job": {0: str(write_job(top / "whole", EVERYTHING).files[0])}}
+    spoiled = spoiled_jobs(top / "spoiled", runs, Random(11))
+    ingest_only(spoiled["job"], top / "job.store", run="job")
+    materialize_answers(top / "job.store", sorted(answers(load_library())), ["job"])
+    with hta_sql.open(top / "job.store") as store:
+        yield store
+
+
 @pytest.mark.parametrize("format_name", ["parquet", "csv", "xlsx", "duckdb", "speedscope"])
-def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
+def test_odd_values_are_exported(
+    format_name: str, spoiled_store: hta_sql.TraceStore, tmp_path: Path
+) -> None:
     """Every analysis and table can be exported in every format despite odd values."""
-    runs = {"job": {0: str(write_job(tmp_path / "whole", EVERYTHING).files[0])}}
-    spoiled = spoiled_jobs(tmp_path / "spoiled", runs, Random(11))
-    with hta_sql.ingest(spoiled["job"], tmp_path / "job.store", run="job") as store:
-        tables = [table.name for table in store.library.tables]
-        names = [analysis.base_name for analysis in store.library.newest()]
-        wanted = () if format_name in ("duckdb", "speedscope") else (*names, *tables)
-        suffix = "" if format_name in ("parquet", "csv") else f".{format_name}"
-        written = export(store, tmp_path / f"out{suffix}", format_name, Selection(wanted, (), ()))
-        assert len(written) >= len(wanted)
+    tables = [table.name for table in spoiled_store.library.tables]
+    names = [analysis.base_name for analysis in spoiled_store.library.newest()]
+    wanted = () if format_name in ("duckdb", "speedscope") else (*names, *tables)
+    suffix = "" if format_name in ("parquet", "csv") else f".{format_name}"
+    target = tmp_path / f"out{suffix}"
+    written = export(spoiled_store, target, format_name, Selection(wanted, (), ()))
+    assert len(written) >= len(wanted)
 
 
 @pytest.mark.parametrize("size", [-(1 << 63), -1, 0, (1 << 24) + 1])

@@ -78,31 +78,64 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=["dumps", "snapshots"])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    """Return each kind of input file in turn."""
-    return KINDS[request.param]
+@dataclass(frozen=True)
+class Ingested:
+    """A store with the only run ``job``, which tests copy, and its input files.
+
+    Attributes:
+        kind: Kind of the input files.
+        files: Folder with the files of four ranks.
+        store: The store.
+        expected: Rows of the analysis.
+    """
+
+    kind: Kind
+    files: Path
+    store: Path
+    expected: list[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module", params=["dumps", "snapshots"])
+def ingested(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ingested:
+    """Ingest each kind of input file in turn."""
+    top, kind = tmp_path_factory.mktemp("artifacts"), KINDS[request.param]
+    files = kind.write(top / "files")
+    hta_sql.ingest(files, top / "job.store", run="job").close()
+    expected = rows_of(top / "job.store", kind)
+    assert expected
+    return Ingested(kind, files, top / "job.store", expected)
 
 
 @pytest.fixture
-def files(kind: Kind, tmp_path: Path) -> Path:
-    """Return the folder with the files of four ranks."""
-    return kind.write(tmp_path / "files")
+def kind(ingested: Ingested) -> Kind:
+    """Return the kind of input file."""
+    return ingested.kind
+
+
+@pytest.fixture
+def files(ingested: Ingested) -> Path:
+    """Return the folder with the files of four ranks, which tests do not change."""
+    return ingested.files
+
+
+@pytest.fixture
+def expected(ingested: Ingested) -> list[tuple[Any, ...]]:
+    """Return the rows of the analysis after a normal ingest."""
+    return ingested.expected
+
+
+@pytest.fixture
+def copied(ingested: Ingested, tmp_path: Path) -> Path:
+    """Return a copy of the store after a normal ingest."""
+    store = Path(shutil.copytree(ingested.store, tmp_path / "copied.store"))
+    build.build_catalog(store)  # views name the files of their own store
+    return store
 
 
 def rows_of(store: Path | str, kind: Kind, **scope: Any) -> list[tuple[Any, ...]]:
     """Return the rows of the analysis, without the run name."""
     with hta_sql.open(str(store)) as opened:
         return [row[1:] for row in opened.run(kind.analysis, **scope).rows()]
-
-
-@pytest.fixture
-def expected(kind: Kind, files: Path, tmp_path: Path) -> list[tuple[Any, ...]]:
-    """Return the rows of the analysis after a normal ingest."""
-    hta_sql.ingest(files, tmp_path / "expected.store", run="job").close()
-    rows = rows_of(tmp_path / "expected.store", kind)
-    assert rows
-    return rows
 
 
 def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path: Path) -> None:
@@ -124,24 +157,22 @@ def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path
 
 
 def test_a_run_is_renamed_and_removed(
-    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], copied: Path
 ) -> None:
     """Renaming a run does not change its rows, and the renamed run can be removed."""
-    store = tmp_path / "expected.store"
-    rename_run(store, "job", "night")
-    assert rows_of(store, kind, runs=["night"]) == expected
-    hta_sql.ingest(files, store, run="job").close()
-    remove_runs(store, ["night"])
-    assert rows_of(store, kind) == expected
+    rename_run(copied, "job", "night")
+    assert rows_of(copied, kind, runs=["night"]) == expected
+    hta_sql.ingest(files, copied, run="job").close()
+    remove_runs(copied, ["night"])
+    assert rows_of(copied, kind) == expected
 
 
 @pytest.mark.parametrize("damage", ["lost", "cut off", "changed"])
 def test_verify_names_a_damaged_table_and_an_ingest_restores_it(
-    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], copied: Path, damage: str
 ) -> None:
     """``verify`` names the damaged table; ``ingest --force`` reads the input file again."""
-    store = tmp_path / "expected.store"
-    table = next((store / "tables" / kind.table).rglob("*.parquet"))
+    table = next((copied / "tables" / kind.table).rglob("*.parquet"))
     content = table.read_bytes()
     if damage == "lost":
         table.unlink()
@@ -149,11 +180,11 @@ def test_verify_names_a_damaged_table_and_an_ingest_restores_it(
         middle = len(content) // 2
         changed = bytes([content[middle] ^ 1]) + content[middle + 1 :]
         table.write_bytes(content[:middle] + (changed if damage == "changed" else b""))
-    (fault,) = verify_store(store).faults
+    (fault,) = verify_store(copied).faults
     assert kind.table in fault.file
-    hta_sql.ingest(files, store, run="job", force=True).close()
-    assert verify_store(store, deep=True).faults == []
-    assert rows_of(store, kind) == expected
+    hta_sql.ingest(files, copied, run="job", force=True).close()
+    assert verify_store(copied, deep=True).faults == []
+    assert rows_of(copied, kind) == expected
 
 
 def test_shards_are_published_together(
@@ -222,16 +253,17 @@ def test_a_dask_cluster_reads_them(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
     """A Dask cluster reads the files. A refused file is named, and all other ranks are stored."""
+    own = Path(shutil.copytree(files, tmp_path / "files"))
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
         address = str(cluster.scheduler_address).replace("tcp://", "dask://")
         with executor_for(address) as executor:
-            hta_sql.ingest(files, tmp_path / "job.store", run="job", executor=executor).close()
+            hta_sql.ingest(own, tmp_path / "job.store", run="job", executor=executor).close()
             assert rows_of(tmp_path / "job.store", kind) == expected
-            victim = sorted(files.iterdir())[1]
+            victim = sorted(own.iterdir())[1]
             victim.write_bytes(kind.refused)
             with pytest.raises(TraceError, match=victim.name):
-                hta_sql.ingest(files, tmp_path / "other.store", run="job", executor=executor)
+                hta_sql.ingest(own, tmp_path / "other.store", run="job", executor=executor)
     assert len(read_manifest(tmp_path / "other.store").entries) == 3
