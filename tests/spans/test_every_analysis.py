@@ -116,7 +116,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_s
 @cache
 def rows(store: hta_sql.TraceStore, name: str, *, last: bool) -> list[dict[str, Any]]:
     """Return the rows of an analysis, with or without last steps."""
-    return list(store.run(name, **({LAST: last} if name in WITH_LAST else {})).arrow().to_pylist())
+    given: dict[str, Any] = {LAST: last} if name in WITH_LAST else {}
+    return list(store.run(name, **given).arrow().to_pylist())
 
 
 def scopes(names: Iterable[str]) -> list[tuple[str, bool]]:
