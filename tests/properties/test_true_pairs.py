@@ -7,6 +7,7 @@ import json
 import re
 import statistics
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,11 +34,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
         yield opened
 
 
-def compared(store: TraceStore, name: str, **options: list[int]) -> Comparison:
+@cache
+def compared(store: TraceStore, name: str) -> Comparison:
     """Compare the runs of a pair."""
-    return compare_steps(
-        Side(store, f"{name}-control", **options), Side(store, f"{name}-test", **options)
-    )
+    return compare_steps(Side(store, f"{name}-control"), Side(store, f"{name}-test"))
 
 
 def step_times(store: TraceStore, run: str) -> list[float]:
@@ -97,7 +97,8 @@ def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
     assert late.step["verdict"] == "slower"
     assert re.search(r"[4-9]\.\d x slower|beyond noise", late.message)
     for name in PAIRS:
-        step = compared(store, name, steps=[13, 15]).step
+        sides = [Side(store, f"{name}-{side}", steps=[13, 15]) for side in ("control", "test")]
+        step = compare_steps(*sides).step
         assert step["verdict"] not in ("unchanged", "within noise") or abs(step["diff_pct"]) < 2
 
 
