@@ -16,7 +16,7 @@ import pytest
 import hta_sql
 from hta_sql.report import write_report
 from hta_sql.report.answers import first_screen
-from hta_sql.report.first_screen import STEP_PARTS, FirstScreen
+from hta_sql.report.first_screen import DEVICE_PARTS, HOST_PARTS, STEP_PARTS, FirstScreen
 from hta_sql.report.links import linked
 from hta_sql.report.overview import UNRECORDED, overview_markup, shares
 from hta_sql.report.tiles import figures_markup, job_text
@@ -31,6 +31,7 @@ JOBS = {
     "seldom": ["waits_0.json", "waits_1.json"],
     "alone": ["overlap_two_streams.json"],
     "host": ["host_only.json"],
+    "sleeps": ["host_parts.json"],
 }
 
 
@@ -68,6 +69,21 @@ def test_who_is_late_stands_in_a_sentence(
     """A sentence names the slow rank, or states why no rank can be named."""
     page, sentence = overview_markup(answered(run), set()), linked(words, set())
     assert unescape(sentence) in unescape(page)
+
+
+def test_without_a_device_the_step_is_that_of_the_host(
+    answered: Callable[..., FirstScreen],
+) -> None:
+    """The title, the tiles and the bar show what the host does; nothing is called idle."""
+    page = unescape(overview_markup(answered("sleeps"), {"host_accounting"})).replace("\xa0", " ")
+    assert "A step takes 200 µs, 47 % of it outside operators" in page
+    for name, time in (("forward and other operators", "30.0"), ("backward", "25.0")):
+        assert f"{name}: {time} µs" in page
+    assert "idle" not in page.partition("<h3>Questions")[0].replace('data-part="idle', "").lower()
+    held = json.loads(figures_markup(answered("sleeps")).partition(">")[2].rpartition("</")[0])
+    row = dict(zip(held["steps"]["columns"], held["steps"]["rows"][0], strict=True))
+    assert row["step_ns"] == sum(row[name] for name in HOST_PARTS) == 200_000
+    assert all(row[name] is None for name in DEVICE_PARTS)
 
 
 def test_what_ran_stands_in_a_line(answered: Callable[..., FirstScreen]) -> None:
@@ -118,7 +134,8 @@ def test_summaries_alone_lead_to_what_they_tell(
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
     """Rounded shares of recorded time add up to 100; each is exact within 0.1."""
-    whole = {"step_ns": sum(parts), **dict(zip(STEP_PARTS, parts, strict=True))}
+    whole = dict.fromkeys(STEP_PARTS, 0) | dict(zip(DEVICE_PARTS, parts, strict=True))
+    whole["step_ns"] = sum(parts)
     told = shares(whole)
     assert set(told) == {*STEP_PARTS} - {*UNRECORDED}
     recorded = sum(whole[name] for name in told)
@@ -141,7 +158,7 @@ def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) ->
     text = figures_markup(answered("late"))
     held = json.loads(text.partition(">")[2].rpartition("</")[0])
     rows = [dict(zip(held["steps"]["columns"], row, strict=True)) for row in held["steps"]["rows"]]
-    assert all(row["step_ns"] == sum(row[name] for name in STEP_PARTS) for row in rows)
+    assert all(row["step_ns"] == sum(row[name] or 0 for name in STEP_PARTS) for row in rows)
     assert {row["rank"] for row in rows} == {0, 1}
     assert held["stragglers"][0]["rank"] == 1
 

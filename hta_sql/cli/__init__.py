@@ -21,6 +21,7 @@ from hta_sql._version import __version__
 from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.messages import note, show_error
+from hta_sql.cli.questions import QUESTIONS
 from hta_sql.cli.streams import streams_there
 from hta_sql.cli.terminal import escaping_terminals
 from hta_sql.exhausted import tight_address_space
@@ -86,6 +87,12 @@ class InOrder(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import only the called command."""
         return command_of(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the questions before the commands."""
+        with formatter.section("Questions about a JOB: a store, a trace or a folder of traces"):
+            formatter.write_dl(QUESTIONS)
+        super().format_commands(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; a closed pipe (``| head``) ends it without a message."""

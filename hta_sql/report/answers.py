@@ -128,9 +128,7 @@ def answers_of(
     sections = [section for topic in contents for section in topic.sections]
     progress("the first screen", 0, 1 + len(sections))
     first = first_screen(store, given)
-    named = {*LINKED, *ANALYSES, *named_by(first)} - (
-        set() if len(first.host_accounting) else {HOST}
-    )
+    named = {*LINKED, *ANALYSES, *named_by(first)}
     omitted = [] if everything else [s for s in sections if not s.is_main and s.name not in named]
     sections = [section for section in sections if section not in omitted]
     answers = _sections(store, sections, scope, first, progress)
@@ -235,6 +233,8 @@ def _found(
     if reason := first.failures.get(analysis.base_name, ""):
         return Answer(section, values, None, reason, is_failed=True)
     result: Result | None = getattr(first, analysis.base_name, None)
+    if analysis.base_name == HOST and not len(first.host_accounting):
+        result = None  # every rank has a device
     if result is None:
         result = store.run(analysis.base_name, version=analysis.version, **values)
     if not len(result):

@@ -71,6 +71,7 @@ STEP_PARTS = DEVICE_PARTS | HOST_PARTS
 
 QUESTIONS = {
     "Where does a step go?": "step_accounting",
+    "Where does it go on the host?": "host_accounting",
     "Why is my GPU idle?": "idle_causes",
     "Where does the host wait for the GPU?": "synchronizations",
     "Which operator costs most?": "operator_table",
@@ -79,6 +80,8 @@ QUESTIONS = {
     "Which operators launch which kernels?": "launching_operators",
     "Are the tensor cores used?": "gpu_summary",
     "How far from the device's limit?": "roofline",
+    "Is communication overlapped?": "comm_comp_overlap",
+    "Which step is an outlier?": "step_time_stats",
     "Where is the memory peak?": "memory_peaks",
     "Who allocated what is in use there?": "live_at_peak",
     "Which rank is late, and why?": "stragglers",
@@ -97,9 +100,6 @@ RECORDED_QUESTIONS = {
 NEEDS = {"Does it wait or transfer?": "collective_waits"}
 """Question ─▶ another analysis that its answer depends on."""
 
-
-ON_HOST = {"step_accounting": "host_accounting"}
-"""Analysis of device activity ─▶ the one that answers the question without a device."""
 
 LINKED = frozenset(
     {*QUESTIONS.values(), *RECORDED_QUESTIONS.values(), *NEEDS.values(), *SUMMARIZED, *RECORDED}
@@ -173,8 +173,7 @@ def questions_markup(
         items = [item for item in asked if item[1] in sections]
         return render("questions", items=items, need_events=len(QUESTIONS) - 1)
     items = []
-    for question, device in QUESTIONS.items():
-        answer = device if device in sections else ON_HOST.get(device, device)
+    for question, answer in QUESTIONS.items():
         needed = NEEDS.get(question, answer)
         if {answer, needed} <= sections or answer == "advice":
             items.append((question, answer, ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -185,11 +185,12 @@ def _side(
     unmatched = whole["exposed_unmatched_ns"]
     is_unmatched = whole["step_ns"] and unmatched / whole["step_ns"] >= 1 / 1000
     ranks, rank_count = _ranks(rows, judged) if runs == 1 else ([], 0)
+    known = {name for name in STEP_PARTS if any(row[name] is not None for row in rows)}
     return {
         "run": rows[0]["run"],
         "what": "a step" if _has_steps(rows) else "the capture",
-        "bar": _bar(whole, longest, LETTERS // min(runs, 2)),
-        "key": _key(whole),
+        "bar": _bar(whole, longest, known, LETTERS // min(runs, 2)),
+        "key": _key(whole, known),
         "note": HOST_NOTE if all(map(is_on_host, rows)) else DEVICE_NOTE,
         "is_partial": any(whole[name] for name in UNRECORDED),
         "unmatched_ns": unmatched if is_unmatched else None,
@@ -227,13 +228,17 @@ def shares(means: Mapping[str, float]) -> dict[str, float]:
     return {name: value / 10 for name, value in rounded.items()}
 
 
-def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> list[dict[str, Any]]:
+def _bar(
+    means: Mapping[str, float], longest: float, known: Container[str], room: int = 0
+) -> list[dict[str, Any]]:
     """Return the parts of a bar, with widths relative to the longest step.
 
-    All parts are included, so that the page can show a different selection of ranks and steps.
+    All known parts are included, so that the page can show a different selection of ranks and steps.
     """
     pieces = []
     for name, (words, color) in STEP_PARTS.items():
+        if name not in known:
+            continue
         part = means[name] / longest if longest else 0
         text = f"{words} {duration_text(means[name])}"
         piece = {"name": name, "words": words, "color": color, "ns": means[name]}
@@ -246,13 +251,14 @@ def _share_text(share: float | None) -> str:
     return f"{share:.1f} %" if share else "below 0.1 %"
 
 
-def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
+def _key(means: Mapping[str, float], known: Container[str]) -> list[dict[str, Any]]:
     """Return the legend: the parts with their times and shares."""
     rounded = shares(means)
     return [
         {"name": name, "words": words, "color": color, "ns": means[name]}
         | {"share": "" if name in UNRECORDED else _share_text(rounded.get(name))}
         for name, (words, color) in STEP_PARTS.items()
+        if name in known
     ]
 
 
@@ -306,7 +312,7 @@ def _ranks(
     return [
         (
             rank,
-            _bar(means[rank], longest),
+            _bar(means[rank], longest, {name for name in STEP_PARTS if means[rank][name]}),
             {"cause": late.get(rank), "wait_ns": means[rank]["wait_ns"]},
         )
         for rank in _chosen(means, late)

@@ -17,8 +17,8 @@
 --   mark = "stack"
 --   title = "Where a step goes on the host"
 --   notes = [
---     "Mean of the host's steps of each rank, on the thread that runs the steps. Other: no operator is open, such as in",
---     "Python code or while sleeping.",
+--     "Mean of the host's steps of each rank, on the thread that runs the steps. Outside operators: such as in Python",
+--     "code, or while sleeping.",
 --   ]
 --   mean = "step"
 --   legend = "Part"
@@ -29,7 +29,7 @@
 --   parts.backward_ns = "backward"
 --   parts.optimizer_ns = "optimizer"
 --   parts.forward_ns = ["forward and other operators", "forward"]
---   parts.other_ns = ["other, outside operators", "#8C96A0"]
+--   parts.other_ns = ["outside operators", "#8C96A0"]
 CREATE OR REPLACE MACRO host_accounting_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
