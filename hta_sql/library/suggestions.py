@@ -41,14 +41,24 @@ def suggested(name: str, analyses: Sequence[Titled]) -> str:
     meant = [analysis for analysis in analyses if _means(analysis, wanted)]
     if not meant:
         return nearest(name, names)
-    # The more of the words are in its name, the likelier.
-    best = min(meant, key=lambda a: (-len(wanted & _words(a.base_name)), a.base_name))
+    # What the header calls it comes first; then, the more of the words are in its name, the likelier.
+    best = min(
+        meant,
+        key=lambda a: (
+            wanted not in map(_words, _other_words(a)),
+            -len(wanted & _words(a.base_name)),
+            a.base_name,
+        ),
+    )
     return f" Did you mean {best.base_name!r}?"
 
 
 def _means(analysis: Titled, wanted: set[str]) -> bool:
-    other_words = analysis.facts.get("Also", "").split(", ")
-    return any(wanted <= _words(text) for text in (*other_words, analysis.title))
+    return any(wanted <= _words(text) for text in (*_other_words(analysis), analysis.title))
+
+
+def _other_words(analysis: Titled) -> list[str]:
+    return analysis.facts.get("Also", "").split(", ")
 
 
 def _words(text: str) -> set[str]:

@@ -146,6 +146,11 @@ def test_unknown_steps_and_ranks_are_listed(cli: Cli, store: Path) -> None:
         ("flame_graph", "folded_stacks"),
         ("nccl_time", "process_group_costs"),
         ("stragler", "stragglers"),
+        ("kernels", "kernel_table"),
+        ("operators", "operator_table"),
+        ("memory", "memory_peaks"),
+        ("nccl", "process_group_costs"),
+        ("slow_steps", "step_time_stats"),
     ],
 )
 def test_other_words_for_an_analysis(cli: Cli, store: Path, name: str, meant: str) -> None:

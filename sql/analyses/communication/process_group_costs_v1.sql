@@ -15,7 +15,7 @@
 --
 -- Title: Cost of each process group
 -- Shown: rank, pg_name, communication_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, exposed_pct, kind, collective_count, pg_desc, part, bytes, busbw_gbps
--- Also: nccl, nccl time, communication time, all reduce, allreduce, collectives time
+-- Also: nccl, nccl time, communication time, all reduce, allreduce, collectives time, communication, collectives cost
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze comparison of uncovered communication, computational_op_masking

@@ -20,7 +20,7 @@
 --
 -- Title: Stragglers: ranks that delay the others
 -- Shown: rank, verdict, cause, cost_pct, late_ns, subject, message, verdict_reason, late_pct
--- Also: slow rank, slowest rank, late rank, imbalance
+-- Also: slow rank, slowest rank, late rank, imbalance, straggler
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a verdict needs all steps of a capture

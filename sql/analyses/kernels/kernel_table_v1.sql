@@ -9,7 +9,7 @@
 --
 -- Title: Most expensive kernels
 -- Shown: rank, sum_ns, kernel_pct, kernel_count, short_name, op_name, mean_ns, uses_tensor_cores, occupancy_pct
--- Also: top kernels, hot kernels, slowest kernels, kernel time, gpu kernel breakdown
+-- Also: top kernels, hot kernels, slowest kernels, kernel time, gpu kernel breakdown, kernels
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, kernel view

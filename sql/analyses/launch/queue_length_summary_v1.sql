@@ -5,6 +5,7 @@
 --
 -- Title: Launch queue length
 -- Shown: rank, stream, op_count, time_mean, p50_length, max_length, waiting_ns, span_ns
+-- Also: queue
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_queue_length_summary

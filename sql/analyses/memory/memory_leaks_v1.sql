@@ -6,6 +6,7 @@
 --
 -- Title: Memory not freed at the end
 -- Shown: rank, device_label, is_growing, growth_bytes, live_bytes, category, operator_name, frame, live_count, leaking_step_count
+-- Also: leaks, leak
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; memory held at the end depends on all steps

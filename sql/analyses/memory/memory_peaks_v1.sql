@@ -9,7 +9,7 @@
 --
 -- Title: Memory peaks
 -- Shown: rank, device_label, step, peak_allocated_bytes, peak_pct, peak_reserved_bytes, fragmentation_bytes, unused_bytes, capacity_bytes
--- Also: peak memory, max memory, memory usage, vram
+-- Also: peak memory, max memory, memory usage, vram, memory
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too

@@ -5,7 +5,7 @@
 --
 -- Title: What was in use at the peak and when memory ran out
 -- Shown: rank, moment, bytes, share_pct, category, category_pct, frame, failed_bytes, block_count
--- Also: memory snapshot
+-- Also: memory snapshot, oom, out of memory
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps

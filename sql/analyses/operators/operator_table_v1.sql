@@ -19,7 +19,7 @@
 --
 -- Title: Cost of operators
 -- Shown: rank, device_self_ns, device_self_pct, call_count, name, input_shapes, device_total_ns, host_self_ns
--- Also: key averages, top operators, op summary, operator time
+-- Also: key averages, top operators, op summary, operator time, operators, operator
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

@@ -8,7 +8,7 @@
 --
 -- Title: Serving by phase
 -- Shown: rank, phase, iteration_count, iteration_p50_ns, iteration_p99_ns, input_tokens_per_s, max_output_tokens_per_s, busy_pct, gap_p50_ns, graph_pct
--- Also: vllm, sglang, time per token, tpot, ttft, tokens per second
+-- Also: vllm, sglang, time per token, tpot, ttft, tokens per second, inference
 -- Report: first 1; table; if iterations
 -- Status: experimental
 -- Since: 0.1

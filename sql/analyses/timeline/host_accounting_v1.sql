@@ -8,7 +8,7 @@
 --
 -- Title: Where a step goes on the host
 -- Shown: rank, step, step_ns, forward_pct, backward_pct, optimizer_pct, data_loading_pct, communication_pct, synchronization_pct, other_pct
--- Also: cpu step, host step, cpu time, forward, backward, no gpu
+-- Also: cpu step, host step, cpu time, forward, backward, no gpu, host time, cpu
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, step time breakdown, with the phases of training

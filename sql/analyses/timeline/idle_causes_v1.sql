@@ -12,6 +12,7 @@
 --
 -- Title: Why GPUs are idle
 -- Shown: rank, idle_ns, step_pct, cause, name, relation, call, gap_count, longest_ns, next_analysis, event_id, message
+-- Also: idle, data loader, dataloader
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin "Other", by host activity

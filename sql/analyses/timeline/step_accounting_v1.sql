@@ -18,6 +18,7 @@
 --
 -- Title: Where a step goes
 -- Shown: rank, step, step_ns, compute_pct, transfer_pct, wait_pct, idle_pct, unmatched_pct, compute_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
+-- Also: step
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline, with the host step and separate wait time

@@ -6,7 +6,7 @@
 --
 -- Title: Duration of steps
 -- Shown: rank, step_count, mean_ns, median_ns, p99_ns, max_ns, longest_step, slow_count
--- Also: step time, iteration time, step duration
+-- Also: step time, iteration time, step duration, slow steps, outlier, outliers
 -- Status: stable
 -- Since: 0.1
 -- Reference: Nsight Systems pace recipes

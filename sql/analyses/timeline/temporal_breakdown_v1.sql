@@ -10,7 +10,7 @@
 --
 -- Title: Where GPU time goes
 -- Shown: rank, span_ns, compute_pct, exposed_communication_pct, exposed_memory_pct, idle_pct, compute_ns, idle_ns
--- Also: busy time, gpu busy, gpu time, utilization
+-- Also: busy time, gpu busy, gpu time, utilization, breakdown
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_temporal_breakdown
