@@ -43,6 +43,13 @@ _WIDTH = 60
     show_default="required, except with --dry-run",
     help="Folder (parquet, csv, trace) or file (xlsx, duckdb, speedscope, one trace).",
 )
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="xlsx without NAMES: every analysis and all rows that fit, instead of the tables of a report "
+    "with up to 10,000 rows each.",
+)
 @runs_option
 @click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks to export.")
 @analyses_option
@@ -69,6 +76,7 @@ def export(
     output: Path | None,
     runs: list[str] | None,
     ranks: list[int] | None,
+    everything: bool,
     analyses: tuple[Path, ...] | None,
     redact: bool,
     redact_key: str | None,
@@ -76,7 +84,8 @@ def export(
 ) -> None:
     """Write analyses and tables of a STORE as files.
 
-    NAMES are analyses, with their default parameters, and tables; without any, every analysis.
+    NAMES are analyses, with their default parameters, and tables; without any, every analysis, or in
+    a workbook (xlsx) those that a report shows for every job.
     `run` and `sql` write one result with other parameters. If a result cannot be computed, the
     others are written, and the exit code is 1.
 
@@ -96,7 +105,7 @@ def export(
         raise click.UsageError("--dry-run, --redact-key and --format trace require --redact")
     if redact and analyses:
         raise click.UsageError("--redact does not export your own analyses: omit --analyses")
-    selection = Selection(names, runs or (), ranks or ())
+    selection = Selection(names, runs or (), ranks or (), everything)
     if dry_run:
         _redacted(store, None, format_name, redact_key, selection)
         return
@@ -125,8 +134,8 @@ def _summarize(written: list[Exported], store: Path, output: Path) -> None:
     for part in written:
         if part.left_out:
             note(
-                f"warning: {part.name}: {part.left_out:,} of the "
-                f"{part.row_count + part.left_out:,} rows do not fit in a sheet; to export all rows, use --format parquet."
+                f"warning: {part.name}: {part.left_out:,} of the {part.row_count + part.left_out:,} rows are "
+                "not in its sheet; to export all rows, use --format parquet."
             )
     failed = [part for part in written if part.failure]
     for part in failed:

@@ -20,12 +20,16 @@ from hta_sql.errors import (
 from hta_sql.exhausted import reason_of
 from hta_sql.exports.portable import write_portable
 from hta_sql.exports.speedscope import write_speedscope
+from hta_sql.report.contents import main_tables
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing, replacing_in
 
 SHEET_ROWS = 1_048_575
 """Maximum rows of an Excel sheet below its header."""
+
+MAIN_ROWS = 10_000
+"""Maximum rows of a sheet if no names are given: the largest tables have millions of rows."""
 
 SHEET_NAME = 31
 """Maximum characters of a sheet's name."""
@@ -57,14 +61,17 @@ class Selection:
     """The content of an export.
 
     Attributes:
-        names: Analyses (with their default parameters) and tables; empty: every analysis.
+        names: Analyses (with their default parameters) and tables; empty: every analysis, or in a
+            workbook those that a report shows for every job.
         runs: Runs; empty: all.
         ranks: Ranks; empty: all.
+        everything: Whether a workbook without names has every analysis, and all rows that fit.
     """
 
     names: Sequence[str] = ()
     runs: Sequence[str] = ()
     ranks: Sequence[int] = ()
+    everything: bool = False
 
 
 def export(
@@ -105,10 +112,12 @@ def export(
     if format_name not in ("csv", "parquet", "xlsx"):
         known = "parquet, csv, xlsx, duckdb, speedscope"
         raise ParameterError(f"No format {format_name!r}; available: {known}.")
-    names = selection.names or [a.base_name for a in store.library.newest_by_topic()]
+    is_main = format_name == "xlsx" and not selection.names and not selection.everything
+    every = [a.base_name for a in store.library.newest_by_topic()]
+    names = selection.names or (main_tables(store.library) if is_main else every)
     tables = {name: _reader(store, name, selection) for name in names}
     if format_name == "xlsx":
-        return _write_book(tables, path)
+        return _write_book(tables, path, MAIN_ROWS if is_main else SHEET_ROWS)
     return _write_files(tables, path, format_name)
 
 
@@ -158,23 +167,26 @@ def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> l
     return written
 
 
-def _write_book(tables: dict[str, Reader], path: Path) -> list[Exported]:
+def _write_book(tables: dict[str, Reader], path: Path, most_rows: int) -> list[Exported]:
     if path.is_dir():
         raise StoreError(f"{str(path)!r} is a folder; xlsx is written to a single file.")
     # Written to memory first, because the target may be a pipe, or its disk may be full.
     whole = io.BytesIO()
-    written = write_sheets(tables, whole)
+    written = write_sheets(tables, whole, most_rows)
     with made_folder(path.parent), replacing(path) as partial:
         partial.write_bytes(whole.getbuffer())
     return written
 
 
-def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]:
+def write_sheets(
+    tables: dict[str, Reader], stream: IO[bytes], most_rows: int = SHEET_ROWS
+) -> list[Exported]:
     """Write a workbook with one sheet per table.
 
     Args:
         tables: Name ─▶ function that returns its rows.
         stream: Output stream.
+        most_rows: Maximum rows of a sheet.
 
     Raises:
         ExtraNotInstalledError: XlsxWriter is not installed.
@@ -196,7 +208,7 @@ def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]
     }
     try:
         with xlsxwriter.Workbook(stream, options) as book:
-            return _fill_sheets(book, tables)
+            return _fill_sheets(book, tables, most_rows)
     except xlsxwriter.exceptions.FileCreateError as error:
         reason = next(filter(None, map(reason_of, error.args)), f"{error}.")
         raise StoreError(
@@ -204,7 +216,7 @@ def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]
         ) from error
 
 
-def _fill_sheets(book: Any, tables: dict[str, Reader]) -> list[Exported]:
+def _fill_sheets(book: Any, tables: dict[str, Reader], most_rows: int) -> list[Exported]:
     names, written = _sheet_names(tables), []
     bold = book.add_format({"bold": True})
     for name, read in tables.items():
@@ -220,7 +232,7 @@ def _fill_sheets(book: Any, tables: dict[str, Reader]) -> list[Exported]:
         for place, column in enumerate(result.columns):
             sheet.set_column(place, place, max(10, len(column) + 2))
         sheet.write_row(0, 0, result.columns, bold)
-        rows = result.arrow().slice(0, SHEET_ROWS)
+        rows = result.arrow().slice(0, most_rows)
         _write_rows(sheet, rows.to_batches(max_chunksize=10_000))
         written.append(Exported(name, rows.num_rows, len(result) - rows.num_rows))
     return written

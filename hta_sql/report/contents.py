@@ -99,6 +99,12 @@ def topics(library: Library) -> list[Topic]:
     ]
 
 
+def main_tables(library: Library) -> list[str]:
+    """Return the analyses whose rows a page shows for every job, in page order."""
+    sections = [section for topic in topics(library) for section in topic.sections]
+    return ["advice", "top_costs", *(s.name for s in sections if s.is_main and s.has_table)]
+
+
 def _section(analysis: SqlObject, *, is_own: bool) -> Section:
     words = analysis.report
     found = [match for word in words if (match := REPORT.fullmatch(word))]

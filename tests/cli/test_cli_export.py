@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import pytest
 import hta_sql
 from hta_sql.exports import exports
 from hta_sql.exports.exports import Selection
+from hta_sql.library.objects import load_library
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ def test_a_sheet_says_what_it_has_no_room_for(
     monkeypatch.setattr(exports, "SHEET_ROWS", 4)
     done = cli("export", store, "gpu_ops", "-o", tmp_path / "out.xlsx")
     assert (
-        "gpu_ops: 2 of the 6 rows do not fit in a sheet; to export all rows, use --format parquet"
+        "gpu_ops: 2 of the 6 rows are not in its sheet; to export all rows, use --format parquet"
         in done.err
     )
     assert openpyxl.load_workbook(tmp_path / "out.xlsx")["gpu_ops"].max_row == 5
@@ -186,3 +188,20 @@ def test_unknown_format_is_refused(store: Path, tmp_path: Path) -> None:
     """In Python, an unknown format raises a ParameterError that lists the formats."""
     with hta_sql.open(store) as opened, pytest.raises(hta_sql.ParameterError, match="parquet, csv"):
         exports.export(opened, tmp_path, "ods", Selection())
+
+
+def test_a_workbook_has_the_tables_of_a_report(
+    cli: Cli, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without names it has what a report shows for every job, cut at 10,000 rows; --all has all."""
+    monkeypatch.setattr(exports, "MAIN_ROWS", 1)
+    done = cli("export", store, "-o", tmp_path / "main.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "main.xlsx")
+    assert book.sheetnames[:2] == ["advice", "top_costs"]
+    assert {"step_accounting", "kernel_table"} <= set(book.sheetnames)
+    assert "queue_length_series" not in book.sheetnames
+    assert all(sheet.max_row <= 2 for sheet in book)
+    assert re.search(r"warning: kernel_table: \d+ of the \d+ rows are not in its sheet", done.err)
+    assert cli("export", store, "--all", "-o", tmp_path / "all.xlsx").code == 0
+    names = openpyxl.load_workbook(tmp_path / "all.xlsx").sheetnames
+    assert len(names) == len(load_library().newest())
