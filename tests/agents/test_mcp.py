@@ -15,13 +15,15 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 import hta_sql
-from hta_sql.errors import QueryError
+from hta_sql.errors import ParameterError, QueryError
 from hta_sql.serve.mcp.bounded_json import MOST_BYTES, MOST_COLUMNS, size_of
 from hta_sql.serve.mcp.limits import Limits
 from hta_sql.serve.mcp.responses import StoreTools
 from hta_sql.serve.mcp.server import ANALYSES, SCHEMA, make_server
+from hta_sql.serve.mcp.worker_responses import Hosted
 from hta_sql.store.catalog.materialize import materialize_if_free
 from tests.questions.job import trace
+from tests.report_pages import job_report
 from tests.shared_stores import ingest_only
 
 TOOLS = [
@@ -107,11 +109,40 @@ def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None
 def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> None:
     """Every analysis in docs/questions.md returns rows, as it does on the command line."""
     page = (Path(__file__).parents[2] / "docs" / "questions.md").read_text(encoding="utf-8")
-    names = list(dict.fromkeys(re.findall(r"`hta-sql run STORE (\w+)`", page)))
+    table = page.partition("Other commands")[0]
+    names = list(dict.fromkeys(re.findall(r"`hta-sql run STORE (\w+)`", table)))
     assert len(names) > 10
     answers = asked(store, *(("run", {"name": name}) for name in names))
     empty = [name for name, told in zip(names, answers, strict=True) if not told["rows"]]
     assert empty == []
+
+
+def test_answers_are_short_until_more_is_requested(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Answers have the main columns and at most 8,000 characters; limit and columns give the rest."""
+    with hta_sql.open(job_report(tmp_path_factory)[0]) as opened:
+        hosted = Hosted(opened, 200)
+        answers = {
+            analysis.base_name: hosted.run(analysis.base_name, {}, None, None)
+            for analysis in opened.library.newest()
+            if all(parameter.default is not None for parameter in analysis.parameters)
+        }
+        answers |= {"advice": hosted.advice({}, None), "doctor": hosted.doctor()}
+        assert {
+            name: size for name, told in answers.items() if (size := size_of(told)) > 8_000
+        } == {}
+        few = answers["trace_events"]
+        assert few["is_truncated"]
+        assert f"The first {len(few['rows'])} of {few['row_count']:,} rows" in few["more"]
+        assert len(hosted.run("trace_events", {}, 150, None)["rows"]) == 150
+        assert "idle_pct" in answers["step_accounting"]["columns"]
+        assert "recorded_ns" in answers["step_accounting"]["other_columns"]
+        told = hosted.run("step_accounting", {}, None, ["rank", "recorded_ns"])
+        assert told["columns"] == ["rank", "recorded_ns"]
+        assert "other_columns" not in hosted.run("step_accounting", {}, 1, ["*"])
+        with pytest.raises(ParameterError, match=r"no column 'rnk'\. Did you mean 'rank'\?"):
+            hosted.run("step_accounting", {}, None, ["rnk"])
 
 
 def test_runs_are_compared(store: hta_sql.TraceStore) -> None:

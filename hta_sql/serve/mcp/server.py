@@ -117,18 +117,22 @@ class Tools:
         name: str,
         parameters: dict[str, Any] | None = None,
         limit: int | None = None,
+        columns: list[str] | None = None,
         store: str | None = None,
     ) -> Answer:
         """Run an analysis, for example step_accounting with {"runs": ["base"], "ranks": [0]}.
 
-        limit is the maximum number of rows.
+        Returns the first rows and the main columns. limit is a number of rows, columns a list of
+        names from describe, or ["*"].
         """
-        return self._of(store).ask("run", name=name, parameters=parameters or {}, limit=limit)
+        return self._of(store).ask(
+            "run", name=name, parameters=parameters or {}, limit=limit, columns=columns
+        )
 
     def sql(self, query: str, limit: int | None = None, store: str | None = None) -> Answer:
         """Run one SELECT (DuckDB SQL), for example FROM kpis or FROM idle_causes(ranks := [0]).
 
-        It can read the tables and analyses of the store and nothing else.
+        It can read the tables and analyses of the store and nothing else. limit is a number of rows.
         """
         return self._of(store).ask("sql", query=query, limit=limit)
 
@@ -140,6 +144,7 @@ class Tools:
         self,
         runs: list[str] | None = None,
         ranks: list[int] | None = None,
+        limit: int | None = None,
         store: str | None = None,
     ) -> Answer:
         """List recommended changes, largest saving first.
@@ -148,7 +153,7 @@ class Tools:
         """
         given = {"runs": runs, "ranks": ranks}
         chosen = {key: value for key, value in given.items() if value is not None}
-        return self._of(store).ask("advice", parameters=chosen)
+        return self._of(store).ask("advice", parameters=chosen, limit=limit)
 
     def compare(
         self,

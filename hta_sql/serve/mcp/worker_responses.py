@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hta_sql.comparison.changes import compare_steps
 from hta_sql.comparison.sides import Side
-from hta_sql.errors import ParameterError, QueryError
+from hta_sql.errors import ParameterError, QueryError, nearest
 from hta_sql.library.parameters import check_parameters
 from hta_sql.library.sql_files import query_sql
 from hta_sql.results.result import Result
@@ -29,6 +29,13 @@ FIRST_STEPS = (
     "run step_accounting: step time of each rank, in parts that sum to it",
     "list_analyses, describe: all other analyses",
 )
+
+FEW_BYTES = 6_000
+"""Bytes of the rows of an answer if the caller requests no number of rows: an agent reads all of it."""
+
+ADVISED = ("rule", "title", "run", "rank", "rank_count", "subject", "step_saved_ns", "ceiling_pct")
+EXPLAINED = ("confidence", "message", "remedy", "next_analysis", "evidence_sql", "finding_id")
+"""Columns of ``advice`` for an agent."""
 
 _REST_BYTES = 200_000
 """Bytes of an answer reserved for everything except rows: columns, units, next steps."""
@@ -71,17 +78,30 @@ class Hosted:
         response = self._of_rows(self._store.sql(query_sql("runs", "all_columns")), None)
         return {"runs": response["rows"], "next": list(FIRST_STEPS)}
 
-    def run(self, name: str, parameters: Mapping[str, Any], limit: int | None) -> Answer:
-        """Run an analysis with the given parameters."""
+    def run(
+        self,
+        name: str,
+        parameters: Mapping[str, Any],
+        limit: int | None,
+        columns: Sequence[str] | None,
+    ) -> Answer:
+        """Run an analysis; by default with the columns that answer its question."""
         found = self._store.library.find(name)
+        known = [column.name for column in found.columns]
+        wanted = known if columns == ["*"] else columns or found.shown or known
+        if unknown := [column for column in wanted if column not in known]:
+            raise ParameterError(
+                f"{found.base_name} has no column {cut(unknown[0])!r}.{nearest(unknown[0], known)} "
+                f"Available: {', '.join(known)}."
+            )
         # Validated as a mapping first: some parameters share names with arguments of run().
         check_parameters(found, parameters)
         result = self._store.run(name, **parameters)
         return {
             "analysis": found.name,
             "says": found.summary,
-            **self._of_rows(result, limit),
-            "units": {column.name: column.unit for column in found.columns if column.unit},
+            **self._of_rows(result, limit, wanted),
+            "units": {c.name: c.unit for c in found.columns if c.unit and c.name in wanted},
         }
 
     def sql(self, query: str, limit: int | None) -> Answer:
@@ -94,16 +114,24 @@ class Hosted:
     def doctor(self) -> Answer:
         """Return which data the traces lack, and which results this limits."""
         response = self._of_rows(self._store.run("findings"), None)
-        return {"findings": response["rows"], "next": ["advice", "run rank_health"]}
+        return {
+            "findings": response["rows"],
+            "is_truncated": response["is_truncated"],
+            "next": ["advice", "run rank_health"],
+        }
 
-    def advice(self, parameters: Mapping[str, Any]) -> Answer:
+    def advice(self, parameters: Mapping[str, Any], limit: int | None) -> Answer:
         """Return each applicable rule of the advice once, on the rank where it saves most."""
-        table = self._store.run("advice", **parameters).arrow()
-        recommendations = [row for row in plain_rows(table, MOST_BYTES) if row["is_worst"]]
-        following = sorted(
-            {str(row["next_analysis"]) for row in recommendations if row["next_analysis"]}
-        )
-        return {"advice": recommendations, "next": [f"run {name}" for name in following]}
+        result = self._store.run("advice", **parameters)
+        worst = result.arrow().filter(result.arrow()["is_worst"])
+        told = self._of_rows(Result.of_rows(worst), limit, (*ADVISED, *EXPLAINED))
+        following = sorted({str(row["next_analysis"]) for row in told["rows"]} - {"None"})
+        kept = ("row_count", "is_truncated", "more")
+        return {
+            "advice": told["rows"],
+            **{key: told[key] for key in kept if key in told},
+            "next": [f"run {name}" for name in following],
+        }
 
     def hang(self, parameters: Mapping[str, Any]) -> Answer:
         """Return the stuck process groups, with the cause first."""
@@ -143,12 +171,25 @@ class Hosted:
             raise ParameterError("limit must be 1 or more.")
         return min(limit or self._most_rows, self._most_rows)
 
-    def _of_rows(self, result: Result, limit: int | None) -> Answer:
+    def _of_rows(self, result: Result, limit: int | None, columns: Sequence[str] = ()) -> Answer:
+        """Return rows; without a limit as many as an agent reads at once, but at least one."""
         most, total = self._most(limit), len(result)
-        rows = plain_rows(result.arrow().slice(0, most), MOST_BYTES - _REST_BYTES)
-        return {
-            "columns": [cut(name, LONGEST_NAME) for name in result.columns],
+        table = result.arrow().slice(0, most)
+        table = table.select(list(columns)) if columns else table
+        if limit is None and size_of(plain_rows(table.slice(0, 1), MOST_BYTES)) < FEW_BYTES:
+            rows = plain_rows(table, FEW_BYTES)
+        else:
+            rows = plain_rows(table if limit else table.slice(0, 1), MOST_BYTES - _REST_BYTES)
+        told: Answer = {
+            "columns": [cut(name, LONGEST_NAME) for name in table.column_names],
             "rows": rows,
             "row_count": total,
             "is_truncated": total > len(rows),
         }
+        if others := [name for name in result.columns if name not in table.column_names]:
+            told["other_columns"] = others
+        if total > len(rows):
+            told["more"] = (
+                f"The first {len(rows):,} of {total:,} rows. limit: up to {self._most_rows:,}."
+            )
+        return told
