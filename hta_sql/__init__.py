@@ -26,11 +26,16 @@ from hta_sql.errors import (
     TraceNotFoundError,
 )
 from hta_sql.results import drawing
+from hta_sql.store.query.namespaces import register_command
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     import altair as alt
 
     from hta_sql.charts import Drawable
+    from hta_sql.exports.exports import Exported
     from hta_sql.hta.trace_analysis import TraceAnalysis
     from hta_sql.hta.trace_diff import LabeledTrace, TraceDiff
     from hta_sql.store.catalog.run_tags import tag_runs
@@ -91,6 +96,24 @@ def _draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
 
 
 drawing.register(_draw)
+
+
+def _report(store: TraceStore, path: str | os.PathLike[str], **options: Any) -> Path:
+    """Write a report of a store; see :func:`hta_sql.report.write_report`."""
+    from hta_sql.report import write_report  # noqa: PLC0415
+
+    return write_report(store, path, **options)
+
+
+def _export(store: TraceStore, target: str | os.PathLike[str], format_name: str) -> list[Exported]:
+    """Export a store to files; see :func:`hta_sql.exports.exports.export`."""
+    from hta_sql.exports.exports import export  # noqa: PLC0415
+
+    return export(store, target, format_name)
+
+
+register_command("report", _report)
+register_command("export", _export)
 
 
 def __getattr__(name: str) -> Any:

@@ -68,6 +68,19 @@ def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
         store.analyses.idle_cause()
 
 
+def test_analyses_and_commands_are_methods(store: hta_sql.TraceStore, tmp_path: Path) -> None:
+    """``store.advice()`` runs an analysis, ``store.report(path)`` a command; others are refused."""
+    methods: Any = store  # type checkers do not know the names of analyses
+    assert methods.profiler_steps(ranks=0).rows() == store.run("profiler_steps", ranks=[0]).rows()
+    assert methods.report(tmp_path / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert [part.name for part in methods.export(tmp_path / "csv", "csv")][:1]
+    assert {"advice", "report", "export", "run"} <= set(dir(store))
+    assert store.describe("gpu_ops").name == "gpu_ops"
+    with pytest.raises(AttributeError, match=r"No analysis 'stragler'\. Did you mean 'stragglers'"):
+        methods.stragler()
+    assert not hasattr(store, "_nothing")
+
+
 @pytest.mark.parametrize("ranks", [0, np.int64(0), [0], (0,), np.array([0])])
 def test_one_value_stands_for_a_list_of_it(store: hta_sql.TraceStore, ranks: object) -> None:
     """A single value is accepted instead of a list, and a value of a wrong type is an error."""

@@ -1,8 +1,9 @@
-"""``store.analyses.`` and ``store.tables.``: analyses and tables as tab-completed attributes."""
+"""Commands, analyses and tables as tab-completed attributes of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,20 @@ if TYPE_CHECKING:
     Ask = Callable[..., Result]
 
 
+_commands: dict[str, Callable[..., Any]] = {}
+"""Commands of later layers; importing ``hta_sql`` or any of its modules registers them."""
+
+
+def register_command(name: str, function: Callable[..., Any]) -> None:
+    """Register a command as a method of stores; its first argument is the store."""
+    _commands[name] = function
+
+
 class ByName:
-    """Notebook interface of a store: analyses and tables by name, and its HTML representation."""
+    """Notebook interface of a store: analyses and tables by name, and its HTML representation.
+
+    Commands and analyses are also methods: ``store.report(path)``, ``store.stragglers(runs="job")``.
+    """
 
     library: Library
     run: Ask
@@ -31,6 +44,23 @@ class ByName:
     def tables(self) -> Names:
         """The tables: ``store.tables.gpu_ops(ranks=[0])``."""
         return Names("table", self.library.tables, self.table)
+
+    def describe(self, name: str, version: int | None = None) -> SqlObject:
+        """Return the documentation of an analysis or a table: parameters, columns and meaning."""
+        found = {table.name: table for table in self.library.tables}.get(name)
+        return found or self.library.find(name, version)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_commands, *dir(self.analyses)})
+
+    if not TYPE_CHECKING:  # so that type checkers find misspelled methods
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """Return a command or an analysis."""
+            if name.startswith("_") or "library" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            function = _commands.get(name)
+            return partial(function, self) if function else getattr(self.analyses, name)
 
     def _repr_html_(self) -> str:
         from markupsafe import Markup  # noqa: PLC0415 - needed only in notebooks

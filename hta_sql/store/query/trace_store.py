@@ -345,10 +345,6 @@ class TraceStore(ByName, ByRole, Closing):
 
         return self._connection.run(question, runs)
 
-    def describe(self, name: str, version: int | None = None) -> SqlObject:
-        """Return the documentation of an analysis: parameters, columns and meaning."""
-        return self.library.find(name, version)
-
     def ranks(self, run: str | None = None) -> list[int]:
         """List the ranks of a run; default: of all runs."""
         ranks = self._connection.opened().ranks
