@@ -154,7 +154,7 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
     rows = table[table["diff_sum_ns"] != 0].head(top)
     if rows.empty:
         return nothing(title, f"No duration changed: {note}")
-    size, unit = duration_unit(float(rows["diff_sum_ns"].abs().max()) if len(rows) else 0)
+    size, unit = duration_unit(float(rows["diff_sum_ns"].abs().max()))
     names = [
         name if category is None or category != category else f"{name} ({category})"  # noqa: PLR0124 - true for NaN
         for name, category in zip(rows["name"], rows["category"], strict=True)

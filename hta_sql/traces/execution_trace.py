@@ -55,7 +55,7 @@ def read_execution_trace(path: str, take: Callable[[Node], None]) -> str | None:
         problem = _read_nodes(window, take)
         while not problem and stream.read(BLOCK_BYTES):
             pass  # read to the end, where defects of a compressed file become known
-        return problem or getattr(stream, "problem", None)
+        return problem or window.problem
 
 
 class _Window:

@@ -24,6 +24,7 @@ from hta_sql.charts.drawing.style import (
 from hta_sql.text import duration_unit, first_of
 
 SLICES = 400
+"""Number of slices of time, each drawn at its highest value."""
 
 LANES_SHOWN = 12
 """Maximum number of series, each in its own panel."""
@@ -73,14 +74,13 @@ def series(
     left_out += _left_out(peaks, len(moving), len(shown))
     if max(moving[shown]) > min(moving[shown]):
         left_out.append("Each panel has its own scale.")
-    first, last = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
+    first, last = table["ts"].min(), table["ts"].max()
     size, unit = duration_unit(float(last - first))
     edges = np.linspace(first, max(last, first + 1), SLICES + 1)
-    parts = [
+    steps = pd.concat(
         _highest(own, value, edges).assign(lane=lane, rank=own["rank"].iloc[0])
         for lane, own in ((lane, table[table["lane"] == lane]) for lane in shown)
-    ]
-    steps = pd.concat(parts) if parts else pd.DataFrame({"time": [], "value": [], "lane": []})
+    )
     steps["time"] = (steps["time"] - first) / size
     zoom = alt.selection_interval(bind="scales", encodings=["x"])
     areas = marks(

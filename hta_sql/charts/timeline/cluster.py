@@ -8,11 +8,7 @@ import pandas as pd
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_bucket
 from hta_sql.charts.drawing.matrix import CELLS, filled, matrix, spread
-from hta_sql.charts.drawing.palette import (
-    CHANGE_COLORS,
-    SKY_BLUE,
-    ramp,
-)
+from hta_sql.charts.drawing.palette import CHANGE_COLORS, SKY_BLUE, ramp
 from hta_sql.charts.drawing.style import by_run, headed, shades
 from hta_sql.text import duration_unit
 
@@ -27,15 +23,14 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
     If there are many ranks, those that are most often slow or deviate most are shown. If there are
     many steps, an evenly spread sample is shown.
     """
-    runs, notes = by_run(table)
-    # One scale for all runs, so that equal colors mean equal lateness.
     middles = table.groupby(["run", "step"], dropna=False)["non_wait_ns"].transform("median")
-    most = max(0.01, float((table["non_wait_ns"] / middles - 1).abs().max() or 0))
+    table = table.assign(excess=table["non_wait_ns"] / middles - 1)
+    # One scale for all runs, so that equal colors mean equal lateness.
+    most = max(0.01, float(table["excess"].abs().max() or 0))
+    runs, notes = by_run(table)
     panels = []
     for run, rows in runs:
-        middle = rows.groupby("step", dropna=False)["non_wait_ns"].transform("median")
         cells = rows.assign(
-            excess=rows["non_wait_ns"] / middle - 1,
             own=rows["non_wait_ns"] / 1e6,
             step=filled(rows["step"], "whole"),
             verdict=filled(rows["verdict"], "not compared"),

@@ -70,6 +70,6 @@ def _variance(side: Value, aggregate: str | None) -> float:
     if aggregate in ("one", "max", "min"):
         return variance
     mean = statistics.fmean(side.samples)
-    scale = (side.number or 0) / mean if mean and side.number else 1.0
+    scale = side.number / mean if mean and side.number else 1.0
     factor = _MEDIAN if aggregate == "median" else 1.0
     return variance / len(side.samples) * (scale * factor) ** 2

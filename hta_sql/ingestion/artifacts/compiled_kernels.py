@@ -24,10 +24,16 @@ log = logging.getLogger(__name__)
 
 _SCHEMA = pa.schema(
     [
-        *(("part", pa.int64()), ("kernel_id", pa.int64()), ("source", pa.string())),
-        *(("graph", pa.string()), ("is_backward_graph", pa.bool_())),
-        *(("name", pa.string()), ("debug_handle", pa.int64())),
-        *((name, pa.string()) for name in ("post_grad_nodes", "pre_grad_nodes", "source_stacks")),
+        ("part", pa.int64()),
+        ("kernel_id", pa.int64()),
+        ("source", pa.string()),
+        ("graph", pa.string()),
+        ("is_backward_graph", pa.bool_()),
+        ("name", pa.string()),
+        ("debug_handle", pa.int64()),
+        ("post_grad_nodes", pa.string()),
+        ("pre_grad_nodes", pa.string()),
+        ("source_stacks", pa.string()),
         ("semantic_key", pa.string()),
     ]
 )
