@@ -59,17 +59,18 @@ WITH
     labels AS MATERIALIZED (
         SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.is_requested(ranks, l.rank)
     ),
-    placed AS MATERIALIZED (
+    positions AS MATERIALIZED (
         SELECT s.* FROM lib._blocking_stretches(runs, ranks, steps, include_last_profiler_step) AS s
     ),
+    -- Kernels, each with the time until which the path runs through it: from its start, but not always until its end.
     parts AS MATERIALIZED (
         SELECT
-            m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, s.event_id IS NOT NULL AS is_placed,
+            m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, s.event_id IS NOT NULL AS has_position,
             m.ts + least(m.dur, coalesce(s.on_path_ns, 0)) AS left_ts
         FROM lib.swept_collectives(runs, ranks) AS m
         JOIN labels AS l
             ON l.run = m.run AND l.rank = m.rank AND l.channel_id = m.channel_id AND l.label_name IS NOT DISTINCT FROM m.pg_name
-        LEFT JOIN placed AS s ON s.run = m.run AND s.rank = m.rank AND s.event_id = m.event_id
+        LEFT JOIN positions AS s ON s.run = m.run AND s.rank = m.rank AND s.event_id = m.event_id
     ),
     spans AS (
         SELECT {'run': p.run, 'rank': p.rank, 'group_id': p.group_id} AS lane, p.ts, p.dur FROM parts AS p
@@ -95,14 +96,14 @@ WITH
         UNION ALL
         SELECT p.run, p.rank, p.ts, p.left_ts, 2, 0, 0 FROM parts AS p WHERE p.left_ts > p.ts
         UNION ALL
-        SELECT p.run, p.rank, p.ts, p.end_ts, 3, 0, 0 FROM parts AS p WHERE p.is_placed AND p.dur > 0
+        SELECT p.run, p.rank, p.ts, p.end_ts, 3, 0, 0 FROM parts AS p WHERE p.has_position AND p.dur > 0
         UNION ALL
         SELECT w.run, w.rank, w.ts, w.end_ts, 0, 0, 1 FROM windows AS w
     ),
     lane_pieces AS MATERIALIZED (
         SELECT l.lane, p.* EXCLUDE (run, rank) FROM pieces AS p JOIN lanes AS l ON l.run = p.run AND l.rank = p.rank
     ),
-    told AS (
+    segments AS (
         SELECT
             s.lane, s.ts AS at_ts, s.layer, s.count_1 AS open_groups,
             -- Time inside two windows counts twice, as it does in overlapping steps.
@@ -115,7 +116,7 @@ WITH
             CASE WHEN t.layer = 2 THEN t.ns ELSE 0 END AS blocking_ns,
             CASE WHEN t.layer = 3 THEN t.ns ELSE 0 END AS coincident_ns,
             CASE WHEN t.layer = 0 THEN t.ns ELSE 0 END AS unknown_ns
-        FROM told AS t
+        FROM segments AS t
     ),
     -- Prefix sums from the start of the trace: the time in an interval is the value at its end minus the value at its
     -- start.

@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO operator_across_ranks_v1(
 --   rank_mean_ns   DOUBLE [ns]     Mean duration of all occurrences on the rank.
 --   rank_z         DOUBLE [1]      Distance of rank_mean_ns from the median of the ranks, in standard deviations; NULL for fewer than three ranks.
 --   occurrence_z   DOUBLE [1]      Distance of median_dur_ns from the median of the occurrences, in standard deviations; NULL for fewer than three occurrences.
---   verdict        VARCHAR         slow rank, slow everywhere or as usual; NULL if ranks cannot be compared.
+--   verdict        VARCHAR         slow rank, slow everywhere or as usual; NULL if the occurrence is not slow everywhere and ranks cannot be compared.
 WITH
     candidates AS (
         SELECT 'device' AS side, g.run, g.rank, g.step, g.event_id, g.name, g.ts, g.dur
@@ -84,7 +84,7 @@ WITH
         FROM ops AS o
         GROUP BY o.run, o.side, o.name, o.rank
     ),
-    centerd_ranks AS (
+    centered_ranks AS (
         SELECT m.*, median(m.mean_dur) OVER peers AS middle, count(*) OVER peers AS peer_count
         FROM means AS m
         WINDOW peers AS (PARTITION BY m.run, m.side, m.name)
@@ -95,7 +95,7 @@ WITH
             CASE WHEN c.peer_count >= 3 THEN
                 (c.mean_dur - c.middle) / nullif(greatest(1.4826 * median(abs(c.mean_dur - c.middle)) OVER peers, 0.01 * c.middle), 0)
             END AS rank_distance
-        FROM centerd_ranks AS c
+        FROM centered_ranks AS c
         WINDOW peers AS (PARTITION BY c.run, c.side, c.name)
     ),
     occurrences AS (
@@ -105,7 +105,7 @@ WITH
         FROM ops AS o
         GROUP BY o.run, o.side, o.name, o.step, o.occurrence
     ),
-    centerd_occurrences AS (
+    centered_occurrences AS (
         SELECT o.*, median(o.middle_dur) OVER peers AS middle, count(*) OVER peers AS peer_count
         FROM occurrences AS o
         WINDOW peers AS (PARTITION BY o.run, o.side, o.name)
@@ -116,7 +116,7 @@ WITH
             CASE WHEN c.peer_count >= 3 THEN
                 (c.middle_dur - c.middle) / nullif(greatest(1.4826 * median(abs(c.middle_dur - c.middle)) OVER peers, 0.01 * c.middle), 0)
             END AS occurrence_distance
-        FROM centerd_occurrences AS c
+        FROM centered_occurrences AS c
         WINDOW peers AS (PARTITION BY c.run, c.side, c.name)
     )
 SELECT

@@ -74,7 +74,7 @@ WITH
         JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
         LEFT JOIN lib.pipeline_ranks(runs) AS r ON r.run = p.run AND r.rank = p.rank
     ),
-    centerd AS (
+    centered AS (
         SELECT
             k.*,
             median(k.work) OVER peers AS middle, count(k.work) OVER peers AS peer_count,
@@ -93,12 +93,12 @@ WITH
             greatest(1.4826 * median(abs(c.work - c.middle)) OVER peers, 0.01 * c.middle) AS rank_scale,
             greatest(1.4826 * median(abs(c.work - c.host_middle)) OVER peers, 0.01 * c.middle) AS host_scale,
             greatest(1.4826 * median(abs(c.own - c.usual)) OVER all_steps, 0.01 * c.usual) AS step_scale
-        FROM centerd AS c
+        FROM centered AS c
         WINDOW peers AS (PARTITION BY c.run, c.step, c.stage), all_steps AS (PARTITION BY c.run, c.rank)
     ),
     hosts AS (
         SELECT c.run, c.step, c.stage, c.host_name, any_value(c.host_middle) AS host_middle, count(c.work) AS rank_count
-        FROM centerd AS c
+        FROM centered AS c
         GROUP BY c.run, c.step, c.stage, c.host_name
     ),
     compared_hosts AS (

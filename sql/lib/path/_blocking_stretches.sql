@@ -22,6 +22,7 @@ WITH RECURSIVE
             CASE WHEN e.bound_by = 'gpu_communication_bound' THEN e.event_id END AS event_id
         FROM lib.critical_path_edges(runs, ranks, steps, include_last_profiler_step, NULL, 0, NULL, NULL, true, true) AS e
     ),
+    -- Node numbers follow time, so the dependency that ended last has the largest number.
     _tree AS MATERIALIZED (
         SELECT e.lane + e.end_node_id AS node, max(e.lane + e.begin_node_id) AS before
         FROM _edges AS e
@@ -44,7 +45,7 @@ WITH RECURSIVE
     _path AS (
         SELECT DISTINCT w.node FROM _walk AS w WHERE w.is_on
     ),
-    _telling AS (
+    _with_waits AS (
         SELECT c.run, c.rank
         FROM runtime_calls AS c
         WHERE replace(lower(c.name), '_', '') LIKE '%streamwaitevent%' AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
@@ -59,6 +60,6 @@ SELECT
 FROM _edges AS e
 JOIN _tree AS t ON t.node = e.lane + e.end_node_id
 LEFT JOIN _path AS p ON p.node = t.node AND t.before = e.lane + e.begin_node_id
-SEMI JOIN _telling AS c ON c.run = e.run AND c.rank = e.rank
+SEMI JOIN _with_waits AS c ON c.run = e.run AND c.rank = e.rank
 WHERE e.event_id IS NOT NULL
 GROUP BY e.run, e.rank, e.event_id
