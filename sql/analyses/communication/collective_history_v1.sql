@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO collective_history_v1(
 --   run                VARCHAR      Run name.
 --   rank               INTEGER      Rank that wrote the dump.
 --   record_id          BIGINT       Number of the operation in its process.
---   channel            VARCHAR      Description and name of the group; for a send or receive, followed by the pair of ranks.
+--   channel            VARCHAR      Description and name of the group; for a send or receive, followed by the pair of ranks, within the group if its ranks are not known.
 --   pg_name            VARCHAR      Process group name.
 --   collective_seq_id  BIGINT       Number of the collective in the group; NULL for sends and receives.
 --   op                 VARCHAR      Operation with shape and type.

@@ -2,9 +2,10 @@
 --
 -- The collective is chosen as in straggler_metric. In each step, the last num_candidates ranks to start the collective
 -- are counted. The ranks with the highest counts are candidates; if counts are equal, the rank with the higher total
--- lateness is preferred. Every rank with events has a row; reason explains why a rank cannot be judged. A rank that
--- starts last often need not be the one that others wait for; straggler_verdict is the verdict of the analysis
--- stragglers, which compares the work of the ranks.
+-- lateness is preferred. Every rank with events has a row; reason explains why a rank cannot be judged. Start times are
+-- as recorded, without the correction of clocks that collective_waits makes. A rank that starts last often need not be
+-- the one that others wait for; straggler_verdict is the verdict of the analysis stragglers, which compares the work
+-- of the ranks.
 --
 -- Title: Ranks that start a collective last
 -- Shown: rank, is_candidate, late_count, step_count, total_late_ns, max_late_ns, straggler_verdict, name, reason
@@ -49,7 +50,7 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
 --   total_late_ns  BIGINT [ns]     Total delay after the first rank's start.
 --   max_late_ns    BIGINT [ns]     Longest delay after the first rank's start.
 --   name           VARCHAR         Name of the kernel.
---   channel        VARCHAR         Process group of the kernel, or its stream if the trace names no group.
+--   channel        VARCHAR         Process group of the kernel, as in group 0, or its stream if the trace names no group, as in stream 7; stream 7 to 20 if ranks number the stream differently.
 --   is_long        BOOLEAN         Whether kernels of at least min_share were found; false if shorter kernels were used.
 --   straggler_verdict  VARCHAR     Verdict of the analysis stragglers on the rank: straggler, suspected, intermittent, none or unknown.
 --   reason_code    VARCHAR         Code of the reason in the table messages.

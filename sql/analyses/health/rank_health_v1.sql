@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   linked_pct             DOUBLE [%]      Share of gpu_op_count whose launch is in the trace; NULL without device activity.
 --   communication_count    BIGINT [count]  Number of communication operations in gpu_op_count.
 --   with_shapes_pct        DOUBLE [%]      Share of host operators with input shapes; NULL without operators.
---   unmatched_pct          DOUBLE [%]      Share of GPU time in operations with the default class, because no metadata, category or rule determines their class; NULL without GPU time.
+--   unmatched_pct          DOUBLE [%]      Share of the total duration of device operations in those with the default class, because no metadata, category or rule determines their class; NULL without GPU time.
 --   step_count             BIGINT [count]  Number of profiler steps.
 --   median_step_ns         BIGINT [ns]     Median step duration.
 --   lost_count             BIGINT [count]  Number of unreadable spans in the file.
@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   suspect_count          BIGINT [count]  Device operations with an impossible duration.
 --   suspect_ns             BIGINT [ns]     Total recorded duration of the operations in suspect_count, which all analyses exclude.
 --   offset_ns              BIGINT [ns]     Start of the rank, relative to the run's first event.
---   device_skew_ns         BIGINT [ns]     Largest lead of a device clock over the host clock, estimated from launches and synchronizations; NULL if unknown.
+--   device_skew_ns         BIGINT [ns]     Lead of the device clock over the host clock, estimated from launches and synchronizations; negative if the device clock is behind. Of several devices, the one furthest off; NULL if unknown.
 SELECT
     h.run,
     h.rank,

@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO queue_length_series_v1(
 --   device        BIGINT       Device number.
 --   stream        BIGINT       Device stream.
 --   ts            BIGINT [ns]  Time of the change, relative to the run's first event.
---   dur           BIGINT [ns]  Time to the next change; NULL after the last change.
+--   dur           BIGINT [ns]  Time to the next change on the stream; NULL after the last change of a recording.
 --   queue_length  BIGINT [1]   Operations waiting after the change.
 --   event_id      BIGINT       event_id of the launch that lengthened the queue, or of the operation whose start shortened it.
 SELECT q.run, q.rank, q.device, q.stream, q.ts, q.dur, q.queue_length, q.event_id

@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO operator_unique_args_v1(
 --   input_strides     VARCHAR         Input strides as JSON.
 --   concrete_inputs   VARCHAR         Scalar inputs as JSON.
 --   call_count        BIGINT [count]  Number of calls.
---   host_total_ns     BIGINT [ns]     Host time including callees.
+--   host_total_ns     BIGINT [ns]     Host time including callees; a call inside a call of the same argument set counts in both.
 --   launching_count   BIGINT [count]  Number of calls that launched operations themselves.
 --   kernel_count      BIGINT [count]  Number of device operations launched by the calls themselves.
 --   device_self_ns    BIGINT [ns]     Total duration of these device operations.
@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO operator_unique_args_v1(
 --   std_call_ns       DOUBLE [ns]     Sample standard deviation of the device time of launching calls; NULL for a single call.
 --   min_call_ns       BIGINT [ns]     Shortest device time of a launching call.
 --   max_call_ns       BIGINT [ns]     Longest device time of a launching call.
---   kernels           VARCHAR         Kernels as JSON with name, count and sum_ns, longest total first.
+--   kernels           VARCHAR         Device operations in kernel_count (kernels, copies and memsets) as JSON with name, count and sum_ns, longest total first; NULL if there are none.
 --   example_event_id  BIGINT          event_id of the call with the longest device time or, if no call has device time, the longest host time; the first one if several are equal.
 WITH
     calls AS (

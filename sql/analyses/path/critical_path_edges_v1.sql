@@ -1,5 +1,7 @@
 -- Edges of the critical path graph: dependencies between events, with their durations.
 --
+-- A node is the start or the end of an event; an edge leads from a node to one that must come later.
+--
 -- - operator: time inside a host operator or call, or the duration of a device operation. If a device operation is
 --   still running when the next operation on its stream starts, the edge covers only the time until that start.
 -- - dependency: an ordering without a duration, between outermost operators of a thread, between a thread and the
@@ -9,8 +11,8 @@
 -- - kernel_kernel_delay: if the stream was busy at that start, from the end of the operation that ended last on the
 --   stream to the launched operation.
 -- - sync_dependency: from a device operation to the call that waits for it, or to the operation after a wait on another
---   stream. The last part of a waiting call has no duration of its own, because this part counts toward the awaited
---   operation.
+--   stream; without a duration. The last part of a waiting call has no duration of its own either, because this part
+--   counts toward the awaited operation.
 --
 -- Synchronization records show which call waits for which operation. Most traces have no such records, because they
 -- require enable_cuda_sync_events=True. For these traces, waits are inferred. With infer_syncs := false, unrecorded
@@ -38,8 +40,8 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
     last_instance BIGINT := NULL,
     -- Substrings of the names of annotations and Python frames that load data; they become nodes. NULL means none.
     data_load_names VARCHAR[] := NULL,
-    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge; what-if analyses
-    -- need this dependency.
+    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge, through a
+    -- kernel_launch_delay; what-if analyses need this dependency.
     include_launch_edges BOOLEAN := false,
     -- Whether to infer waits that are not recorded. A call is assumed to wait for the operation that ended last during
     -- the call, and a stream for the last operation of another stream that ended before its next operation started.
@@ -49,12 +51,12 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
 -- Columns:
 --   run             VARCHAR      Run name.
 --   rank            INTEGER      Rank of the process.
---   begin_node_id   BIGINT       Node that must complete first.
+--   begin_node_id   BIGINT       Node that must complete first; nodes of a rank are numbered from 0 in time order.
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      Type of the edge: operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
 --   weight_ns       BIGINT [ns]  Duration of the edge.
---   begin_event_id  BIGINT       event_id of the first node.
---   end_event_id    BIGINT       event_id of the second node.
+--   begin_event_id  BIGINT       event_id of the event whose start or end is the first node.
+--   end_event_id    BIGINT       event_id of the event whose start or end is the second node.
 --   event_id        BIGINT       event_id of the event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      Resource that limits the edge: cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead, gpu_kernel_launch_overhead or unrecorded; NULL for dependencies.
 SELECT e.*

@@ -1,6 +1,7 @@
 -- Key figures of each run: step time, utilization, exposed communication, waiting, MFU, memory.
 --
--- Shares are relative to the recorded step time of all ranks together, which is summed from step_accounting.
+-- Shares of communication are relative to the recorded step time of all ranks together, which is summed from
+-- step_accounting. Other shares of step time are relative to that of the ranks with a device.
 -- Utilization is the share of time in which a kernel runs and does more than wait for other ranks. Peak memory
 -- includes the last step. Launch-bound time is device idle time before the host has launched the next operation, for
 -- any reason; idle_causes shows the reasons.
@@ -35,7 +36,7 @@ CREATE OR REPLACE MACRO kpis_v1(
 --   undecided_pct              DOUBLE [%]      Share of step time that is either idle or unrecorded work; it counts as idle because the trace does not show which.
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct before the host has launched the next operation; NULL if no launch is in the trace.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct before an operation whose launch is not in the trace.
---   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, mean over the steps of all ranks; NULL if shapes or peaks are unknown.
+--   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, both summed over the steps of all ranks; NULL if shapes or peaks are unknown.
 --   mfu_peak_tflops            DOUBLE [TFLOP/s]  Peak rate that mfu_pct is relative to, the mean over the data types of the products; NULL: unknown.
 --   mfu_covered_pct            DOUBLE [%]      Share of computation kernel time that mfu_pct covers.
 --   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, or allocated total if higher; NULL without memory events.

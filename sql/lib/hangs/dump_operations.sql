@@ -22,8 +22,8 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 --   output_sizes   VARCHAR      Shapes of the outputs as JSON.
 --   output_types   VARCHAR      Types of the outputs as JSON.
 --   is_p2p         BOOLEAN      Whether the operation is a send or a receive.
---   src_rank       INTEGER      Rank that sends; NULL for collectives.
---   dst_rank       INTEGER      Rank that receives; NULL for collectives.
+--   src_rank       INTEGER      Rank that sends, within the group if its ranks are not known; NULL for collectives.
+--   dst_rank       INTEGER      Rank that receives, within the group if its ranks are not known; NULL for collectives.
 --   state          VARCHAR      scheduled, started or completed.
 --   is_ended       BOOLEAN      Whether the operation ended, successfully or not.
 --   needs_all      BOOLEAN      Whether the operation ends on a rank only after all ranks of the group have entered it.

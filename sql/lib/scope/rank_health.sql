@@ -36,13 +36,13 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   unmatched_ns                     BIGINT [ns]     Part of gpu_ns whose class was not determined by metadata, category or rule.
 --   suspect_count                    BIGINT [count]  Device operations with an impossible duration.
 --   suspect_ns                       BIGINT [ns]     Recorded duration of these operations.
---   device_skew_ns                   BIGINT [ns]     Lead of the device clock over the host clock (lib.device_clock_skew); the largest value over all devices; NULL if unknown.
+--   device_skew_ns                   BIGINT [ns]     Lead of the device clock over the host clock (lib.device_clock_skew); of several devices, the value furthest from 0; NULL if unknown.
 --   step_count                       BIGINT [count]  Number of profiler steps.
 --   first_step_ns                    BIGINT [ns]     Duration of the first step.
 --   median_step_ns                   BIGINT [ns]     Median step duration.
 --   lost_count                       BIGINT [count]  Number of unreadable spans in the file.
 --   lost_bytes                       BIGINT [bytes]  Size of these spans, an estimate if a compressed file is damaged; NULL if the file is cut off, so that it is unknown.
---   lost_event_count              BIGINT [count]  Number of events that these spans would have at the density of the rest; NULL if unknown.
+--   lost_event_count                 BIGINT [count]  Number of events that these spans would have at the density of the rest; NULL if unknown.
 --   lost_pct                         DOUBLE [%]      lost_bytes as a share of the file; NULL if unknown.
 --   is_truncated                     BOOLEAN         Whether the file is truncated.
 --   repaired_count                   BIGINT [count]  Number of repaired events.
