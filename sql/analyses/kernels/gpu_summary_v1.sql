@@ -138,7 +138,7 @@ WITH
         GROUP BY k.lane
     ),
     peaks AS (
-        SELECT p.* FROM lib.memory_peaks(runs, ranks, steps, false) AS p WHERE p.device_type = 1
+        SELECT p.* FROM lib.memory_peaks(runs, ranks, steps, false) AS p WHERE p.device_type <> 0
     )
 SELECT
     l.run,

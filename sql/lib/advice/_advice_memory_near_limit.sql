@@ -14,7 +14,7 @@ WITH
             greatest(m.peak_reserved_bytes, m.peak_allocated_bytes) AS taken,
             CASE WHEN m.peak_allocated_bytes > m.peak_reserved_bytes THEN m.peak_id ELSE coalesce(m.reserved_peak_id, m.peak_id) END AS event_id
         FROM lib.memory_peaks(runs, ranks, NULL, false) AS m
-        WHERE m.device_type = 1
+        WHERE m.device_type <> 0
     )
 SELECT
     p.run, p.rank, 'memory_near_limit' AS rule, printf('device %d', p.device) AS subject, p.event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, p.event_id,

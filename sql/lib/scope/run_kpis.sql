@@ -57,7 +57,7 @@ WITH
     _peaks AS (
         SELECT p.run, p.capacity_bytes, greatest(p.peak_allocated_bytes, p.peak_reserved_bytes) AS peak
         FROM lib.memory_peaks(runs, ranks, steps, false) AS p
-        WHERE p.device_type = 1
+        WHERE p.device_type <> 0
     ),
     _highest AS (
         SELECT p.run, max(p.peak) AS peak, max(100 * (p.peak / nullif(p.capacity_bytes, 0))) AS share
