@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO findings_v1(
 --   rank          INTEGER     Rank of the process; NULL for a finding about the run.
 --   severity      VARCHAR     Severity of the finding: error, warning or note.
 --   finding       VARCHAR     Name of the rule.
---   value         DOUBLE [1]  Measurement that triggered the rule.
+--   value         DOUBLE [1]  Measurement that triggered the rule: a share in % for rules with a threshold in %, ns for starts_apart, a multiple of the median step for start_up_transient, otherwise a count, or the number of a rank or capture; NULL if there is none.
 --   message_code  VARCHAR     Code of the message in the table messages.
 --   message       VARCHAR     Description of the finding.
 --   limits        VARCHAR     Consequence for the analyses.
@@ -78,13 +78,14 @@ WITH
         FROM gpu_ops AS g
         LEFT JOIN runtime_calls AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.launch_id
         LEFT JOIN graph_matches AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
-        WHERE lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank) AND NOT g.is_suspect
+        WHERE lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank) AND g.class <> 'sync' AND NOT g.is_suspect
         GROUP BY g.run, g.rank
     ),
     run_facts AS (
         SELECT
             h.run,
-            count(*) AS rank_count,
+            count(*) AS requested_count,
+            any_value(w.rank_count) AS rank_count,
             max(h.world_size) AS world_size,
             count(DISTINCT h.world_size) AS world_sizes,
             list(DISTINCT h.world_size ORDER BY h.world_size) AS stated_world_sizes,
@@ -94,12 +95,12 @@ WITH
             max(h.offset_ns) AS start_spread_ns,
             count(*) FILTER (h.has_base_time) AS aligned_count,
             sum(h.gpu_op_count) AS gpu_op_count,
-            sum(h.communication_count) AS communication_count,
             min(h.step_count) AS least_steps,
             max(h.step_count) AS most_steps
         FROM health AS h
-        -- Subtract the ranks of roles that precede the first role in the store.
-        JOIN (SELECT k.run, min(k.first_rank) AS first_rank FROM ranks AS k GROUP BY k.run) AS w ON w.run = h.run
+        -- Counts all ranks of the run, because a rank that is not requested is not missing. first_rank is above 0 if the
+        -- roles before it are not in the store.
+        JOIN (SELECT k.run, count(*) AS rank_count, min(k.first_rank) AS first_rank FROM ranks AS k GROUP BY k.run) AS w ON w.run = h.run
         GROUP BY h.run
     ),
     mismatches AS (
@@ -300,14 +301,15 @@ WITH
             lib.message('findings.no_communication', {'world_size': r.world_size})
         FROM run_facts AS r
         WHERE
-            r.world_size > 1 AND r.gpu_op_count > 0 AND r.communication_count = 0
+            r.world_size > 1 AND r.gpu_op_count > 0
+            AND NOT EXISTS (FROM gpu_ops AS g WHERE g.run = r.run AND g.class = 'communication')
             AND NOT EXISTS (FROM cpu_ops AS c WHERE c.run = r.run AND (c.name = 'record_param_comms' OR c.collective IS NOT NULL))
             AND NOT EXISTS (FROM annotations AS a WHERE a.run = r.run AND starts_with(a.name, 'gloo:'))
         UNION ALL
         SELECT r.run, NULL, 'error', 'clocks_mixed', r.aligned_count,
-            lib.message('findings.clocks_mixed', {'aligned_count': r.aligned_count, 'rank_count': r.rank_count, 'ranks': array_to_string(r.ranks_without_base_time, ', ')})
+            lib.message('findings.clocks_mixed', {'aligned_count': r.aligned_count, 'rank_count': r.requested_count, 'ranks': array_to_string(r.ranks_without_base_time, ', ')})
         FROM run_facts AS r
-        WHERE r.aligned_count NOT IN (0, r.rank_count)
+        WHERE r.aligned_count NOT IN (0, r.requested_count)
         UNION ALL
         SELECT r.run, NULL, 'warning', 'starts_apart', r.start_spread_ns,
             lib.message('findings.starts_apart', {'spread_ns': r.start_spread_ns})
