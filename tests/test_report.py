@@ -243,7 +243,7 @@ def test_odd_traces_have_reports(
 def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> None:
     """Each run has its own sections, and tables have a run column; ``runs`` selects runs."""
     both = write_report(tiny_store, tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "<title>base, test: GPU performance</title>" in both
+    assert "<title>base, test: performance</title>" in both
     assert "<h3>Run base</h3>" in both
     assert ">Run</button>" in section_of(both, "temporal_breakdown")
     path = write_report(tiny_store, tmp_path / "b.html", runs=["test"], title="One <run>")
@@ -384,7 +384,7 @@ def test_chart_pages_draw_by_themselves(
 def test_payloads_do_not_run(payload_page: Path, chromium: Browser) -> None:
     """The page's policy only allows its own scripts, even for an element that is injected later."""
     chromium.open(payload_page)
-    assert chromium.ask("return document.title") == "Safe: GPU performance"
+    assert chromium.ask("return document.title") == "Safe: performance"
     assert chromium.ask("return document.querySelectorAll('main img, main [onload]').length") == 0
     assert chromium.complaints() == []
     # Selenium's own script may run, but handlers in what it writes into the page may not.
@@ -393,5 +393,5 @@ def test_payloads_do_not_run(payload_page: Path, chromium: Browser) -> None:
         "document.querySelector('main').insertAdjacentHTML('beforeend', arguments[0])", injected
     )
     chromium.ask("return new Promise(done => setTimeout(done, 300))")
-    assert chromium.ask("return document.title") == "Safe: GPU performance"
+    assert chromium.ask("return document.title") == "Safe: performance"
     assert any("Content Security Policy" in complaint for complaint in chromium.complaints())

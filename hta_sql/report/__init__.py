@@ -128,7 +128,7 @@ def page_text(
         how_to_use=hint or _HOW_TO_USE,
         figures=figures_markup(answers.first),
     )
-    return page_of(f"{title}: GPU performance", body)
+    return page_of(f"{title}: performance", body)
 
 
 class Panel(NamedTuple):
