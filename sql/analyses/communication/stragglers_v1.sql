@@ -209,6 +209,8 @@ WITH
                 WHEN t.is_named AND t.cause = 'checkpoint' THEN lib.message(
                     'stragglers.checkpoint', {'cause_ns': t.subject_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
                 )
+                WHEN t.is_named AND t.cause = 'host-bound' AND t.on_host AND t.subject IS NULL
+                    THEN lib.message('stragglers.outside_operators', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns})
                 WHEN t.is_named AND t.cause = 'host-bound' AND t.on_host THEN lib.message(
                     'stragglers.host_bound_without_device', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
                 )
@@ -290,6 +292,7 @@ SELECT
         WHEN e.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
         WHEN e.cause IN ('data loading', 'checkpoint') THEN 'step_accounting'
         WHEN e.cause = 'host-bound' AND e.subject IS NOT NULL THEN 'step_contents'
+        WHEN e.cause = 'host-bound' AND e.on_host THEN 'host_accounting'
         ELSE 'collective_waits'
     END AS next_analysis
 FROM worded AS e

@@ -83,7 +83,7 @@ WITH
     ),
     _chief AS MATERIALIZED (
         SELECT
-            s.run, s.rank, s.window_ns, u.other_count,
+            s.run, s.rank, s.window_ns, u.other_count, s.compute_ns + s.memory_ns = 0 AS on_host,
             round(s.compute_ns - u.compute_ns)::BIGINT AS compute_ns,
             round(s.memory_ns - u.memory_ns)::BIGINT AS memory_ns,
             round(s.idle_ns - u.idle_ns)::BIGINT AS idle_ns,
@@ -252,6 +252,8 @@ WITH
                 WHEN c.part = 'memory' THEN {'cause': 'copies', 'ns': c.memory_ns, 'subject': d.subject, 'subject_ns': d.ns}
                 WHEN 2 * h.loading_ns >= c.idle_ns THEN {'cause': 'data loading', 'ns': c.idle_ns, 'subject': h.loading, 'subject_ns': h.loading_ns}
                 WHEN 2 * h.saving_ns >= c.idle_ns THEN {'cause': 'checkpoint', 'ns': c.idle_ns, 'subject': h.saving, 'subject_ns': h.saving_ns}
+                -- Without a device, time outside recorded events is as likely a cause as any of the events.
+                WHEN c.part = 'idle' AND c.on_host AND 2 * h.ns < c.idle_ns THEN {'cause': 'host-bound', 'ns': c.idle_ns, 'subject': NULL, 'subject_ns': NULL}
                 WHEN c.part = 'idle' THEN {'cause': 'host-bound', 'ns': c.idle_ns, 'subject': h.title, 'subject_ns': h.ns}
             END AS found
         FROM _chief AS c
