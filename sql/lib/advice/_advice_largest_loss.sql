@@ -2,7 +2,8 @@
 -- shows this loss.
 --
 -- Losses are the parts of recorded step time without compute. If each loss is below 5 %, compute dominates.
--- Without a device, the largest part of lib.host_steps is named.
+-- Without a device, the largest part of lib.host_steps is named; its subject is the operator with the most time, or for
+-- code outside operators the line.
 CREATE OR REPLACE MACRO lib._advice_largest_loss(
     runs,
     ranks,
@@ -42,20 +43,24 @@ WITH
         FROM _losses AS l
         GROUP BY ALL
     ),
+    _host_steps AS MATERIALIZED (
+        SELECT h.*
+        FROM lib.host_steps(runs, ranks, steps, include_last_profiler_step) AS h
+        SEMI JOIN _silent AS s ON s.run = h.run AND s.rank = h.rank AND s.is_host_only
+    ),
     _host_parts AS (
         SELECT
             h.run, h.rank,
             unnest([
-                {'words': 'data loading', 'ns': sum(h.data_loading_ns)},
-                {'words': 'synchronization', 'ns': sum(h.synchronization_ns)},
-                {'words': 'communication', 'ns': sum(h.communication_ns)},
-                {'words': 'the backward pass', 'ns': sum(h.backward_ns)},
-                {'words': 'the optimizer', 'ns': sum(h.optimizer_ns)},
-                {'words': 'operators of the forward pass and others', 'ns': sum(h.forward_ns)},
-                {'words': 'code outside operators', 'ns': sum(h.other_ns)}
+                {'words': 'data loading', 'ns': sum(h.data_loading_ns), 'part': NULL},
+                {'words': 'synchronization', 'ns': sum(h.synchronization_ns), 'part': NULL},
+                {'words': 'communication', 'ns': sum(h.communication_ns), 'part': NULL},
+                {'words': 'the backward pass', 'ns': sum(h.backward_ns), 'part': 'backward'},
+                {'words': 'the optimizer', 'ns': sum(h.optimizer_ns), 'part': NULL},
+                {'words': 'operators of the forward pass and others', 'ns': sum(h.forward_ns), 'part': 'forward'},
+                {'words': 'code outside operators', 'ns': sum(h.other_ns), 'part': 'other'}
             ]) AS part
-        FROM lib.host_steps(runs, ranks, steps, include_last_profiler_step) AS h
-        SEMI JOIN _silent AS s ON s.run = h.run AND s.rank = h.rank AND s.is_host_only
+        FROM _host_steps AS h
         GROUP BY h.run, h.rank
     ),
     _host AS (
@@ -63,14 +68,16 @@ WITH
         FROM _host_parts AS p
         GROUP BY p.run, p.rank
     ),
-    _framed AS (
-        SELECT DISTINCT p.run, p.rank FROM python_calls AS p JOIN _silent AS s ON s.run = p.run AND s.rank = p.rank AND s.is_host_only
+    _named AS (
+        SELECT n.run, n.rank, n.part, arg_max(n.name, (n.ns, n.name)) AS name
+        FROM lib._part_names('_host_steps') AS n
+        GROUP BY n.run, n.rank, n.part
     ),
     _told AS (
         SELECT
-            l.*, h.part AS host_part,
+            l.*, h.part AS host_part, n.name AS subject,
             CASE
-                WHEN l.is_host_only AND h.part.words = 'code outside operators' THEN CASE WHEN f.rank IS NULL THEN 'host_accounting' ELSE 'source_lines' END
+                WHEN l.is_host_only AND h.part.words = 'code outside operators' THEN CASE WHEN n.name IS NULL THEN 'host_accounting' ELSE 'source_lines' END
                 WHEN l.is_host_only THEN 'ops_by_name'
                 WHEN l.loss.ns >= 0.05 * l.recorded_ns THEN l.loss.analysis
                 ELSE 'kernel_table'
@@ -78,10 +85,10 @@ WITH
             100 * (l.loss.ns / l.recorded_ns) AS share_pct
         FROM _largest AS l
         LEFT JOIN _host AS h ON h.run = l.run AND h.rank = l.rank
-        LEFT JOIN _framed AS f ON f.run = l.run AND f.rank = l.rank
+        LEFT JOIN _named AS n ON n.run = l.run AND n.rank = l.rank AND n.part = h.part.part
     )
 SELECT
-    t.run, t.rank, 'largest_loss' AS rule, NULL::VARCHAR AS subject, NULL::BIGINT AS event_count,
+    t.run, t.rank, 'largest_loss' AS rule, t.subject, NULL::BIGINT AS event_count,
     CASE WHEN t.is_host_only THEN t.host_part.ns::BIGINT WHEN t.next_analysis = 'kernel_table' THEN t.compute_ns ELSE t.loss.ns END AS affected_ns,
     -- What of it can be saved is unknown.
     NULL::BIGINT AS ceiling_ns,

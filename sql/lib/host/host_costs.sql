@@ -1,7 +1,8 @@
 -- Host costs that advice rules report, as time spans.
 --
 -- Four kinds are reported only for ranks without a device; for other ranks, the rules use device activity and idle
--- time. A blocked line is a frame that calls a built-in function which waits, outside operators and data loaders.
+-- time. A blocked line is a frame of the user's code that calls a built-in function which waits or writes a file, or
+-- torch.save, outside operators and data loaders.
 CREATE OR REPLACE MACRO lib.host_costs(
     runs,
     ranks
@@ -63,6 +64,11 @@ WITH
         UNION ALL
         SELECT a.run, a.rank, 'compilation', a.name, 1, a.ts, a.dur, 0, a.event_id FROM _annotations AS a WHERE contains(a.name, '(dynamo_timed)')
         UNION ALL
+        -- PyTorch 2.13 records them as operators.
+        SELECT c.run, c.rank, 'compilation', c.name, 1, c.ts, c.dur, 0, c.event_id
+        FROM cpu_ops AS c
+        WHERE contains(c.name, '(dynamo_timed)') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
+        UNION ALL
         SELECT a.run, a.rank, 'data loading', a.name, 1, a.ts, a.dur, 0, a.event_id
         FROM _annotations AS a
         JOIN _bare AS b ON b.run = a.run AND b.rank = a.rank
@@ -73,14 +79,15 @@ WITH
         JOIN _bare AS b ON b.run = c.run AND b.rank = c.rank
         WHERE starts_with(c.name, 'enumerate(DataLoader)#')
         UNION ALL
-        SELECT p.run, p.rank, 'blocked line', lib.frame_name(coalesce(f.name, p.name)), 1, p.ts, p.dur, 0, p.event_id
+        SELECT p.run, p.rank, 'blocked line', coalesce(l.line, lib.frame_name(coalesce(f.name, p.name))), 1, p.ts, p.dur, 0, p.event_id
         FROM python_calls AS p
         JOIN _bare AS b ON b.run = p.run AND b.rank = p.rank
         JOIN _stepping AS s ON s.run = p.run AND s.rank = p.rank AND s.pid = p.pid AND s.tid = p.tid
         LEFT JOIN python_calls AS f ON f.run = p.run AND f.rank = p.rank AND f.event_id = p.parent_frame_id
         LEFT JOIN annotations AS a ON a.run = p.run AND a.rank = p.rank AND a.event_id = p.annotation_id
+        LEFT JOIN lib.user_lines('_bare') AS l ON l.run = p.run AND l.rank = p.rank AND l.stack_id = p.stack_id
         WHERE
-            regexp_matches(p.name, '^<(built-in (function|method)|method) ''?(sleep|acquire|select|poll|wait|waitpid|join|connect|recv|recv_into|read|readinto|fsync)\b')
+            regexp_matches(p.name, '^<(built-in (function|method)|method) ''?(sleep|acquire|select|poll|wait|waitpid|join|connect|recv|recv_into|read|readinto|write|fsync)\b|(^|/)torch/serialization\.py\(\d+\): save$')
             AND p.op_id IS NULL AND NOT coalesce(lib.loads_data(a.name), false)
         UNION ALL
         SELECT o.run, o.rank, 'zeroed gradients', o.name, o.zero_count, o.ts, o.dur, 0, o.event_id

@@ -23,6 +23,8 @@ CREATE OR REPLACE MACRO lib.host_steps(
 --   optimizer_ns        BIGINT [ns]  Time in the annotations of an optimizer.
 --   forward_ns          BIGINT [ns]  Time in other operators.
 --   other_ns            BIGINT [ns]  Remaining time.
+--   pid                 BIGINT       Process id of the thread; NULL if no thread runs steps or operators.
+--   tid                 BIGINT       Thread id.
 WITH
     _steps AS MATERIALIZED (
         SELECT p.run, p.rank, p.step, p.ts AS from_ts, p.ts + p.step_ns AS to_ts
@@ -111,6 +113,8 @@ SELECT
     coalesce(p.backward_ns, 0) AS backward_ns,
     coalesce(p.optimizer_ns, 0) AS optimizer_ns,
     coalesce(p.forward_ns, 0) AS forward_ns,
-    s.to_ts - s.from_ts - coalesce(p.known_ns, 0) AS other_ns
+    s.to_ts - s.from_ts - coalesce(p.known_ns, 0) AS other_ns,
+    t.thread.pid AS pid, t.thread.tid AS tid
 FROM _steps AS s
+LEFT JOIN _threads AS t ON t.run = s.run AND t.rank = s.rank
 LEFT JOIN _parts AS p ON p.run = s.run AND p.rank = s.rank AND p.step IS NOT DISTINCT FROM s.step
