@@ -115,7 +115,8 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         yield f"peak memory{of}", size_text(kpi["peak_memory_bytes"])
     if kpi["idle_pct"] is not None:
         yield idle_figure(kpi["idle_pct"], kpi["launch_bound_pct"])
-    if kpi["exposed_communication_pct"]:
+    # Without a device, the parts of the host include it.
+    if kpi["exposed_communication_pct"] and not all(map(is_on_host, rows)):
         unknown = kpi["unmatched_pct"]
         of = f", {_percent(unknown)} transfer or wait, unknown which" if unknown else ""
         yield f"exposed communication{of}", _percent(kpi["exposed_communication_pct"])
