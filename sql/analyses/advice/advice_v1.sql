@@ -12,7 +12,7 @@
 -- Status: experimental
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin recommendations, torch.profiler pattern matcher, XProf, TraceLens, Nsight Systems expert rules
--- Needs: GPU activity; steps need the profiler's schedule
+-- Needs: GPU activity or host operators; steps need the profiler's schedule, and lines need with_stack
 CREATE OR REPLACE MACRO advice_v1(
     runs VARCHAR[] := NULL,
     ranks INTEGER[] := NULL,
