@@ -21,7 +21,15 @@ from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.contents import Section, Topic, topics
-from hta_sql.report.first_screen import ANALYSES, LINKED, FirstScreen, is_on_host, named_by
+from hta_sql.report.first_screen import (
+    ANALYSES,
+    DEVICE,
+    HOST,
+    LINKED,
+    FirstScreen,
+    is_on_host,
+    named_by,
+)
 from hta_sql.report.reasons import failed, no_rows, not_run, nothing_known
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
@@ -31,9 +39,6 @@ FEW_EVENTS = 500_000
 
 Larger analyses use all cores and the memory limit by themselves.
 """
-
-HOST = "host_accounting"
-"""Run only if a rank has no device activity."""
 
 Progress = Callable[[str, int, int], None]
 """Called before each analysis with its name, the number of finished analyses and the total."""
@@ -153,7 +158,7 @@ def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
     names = sorted({*ANALYSES} - {"jobs", HOST}, key=lambda name: (name != "advice", name))
     results = computed_ahead(result_of, names, _threads(jobs))
     found = dict(zip(names, results, strict=True))
-    is_needed = any(map(is_on_host, found["step_accounting"].records()))
+    is_needed = any(map(is_on_host, found[DEVICE].records()))
     found[HOST] = result_of(HOST) if is_needed else _nothing(library.find(HOST))
     return FirstScreen(jobs=jobs, **found, failures=dict(sorted(failures.items())))
 

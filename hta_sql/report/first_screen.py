@@ -48,6 +48,9 @@ class FirstScreen:
         return self.failures.get(analysis_of(result).base_name, "")
 
 
+DEVICE, HOST = "step_accounting", "host_accounting"
+"""Analyses of the parts of a step; the second runs only if a rank has no device activity."""
+
 ANALYSES = tuple(field.name for field in fields(FirstScreen) if field.name != "failures")
 """Names of the analyses of the first screen."""
 
