@@ -65,7 +65,7 @@ RECORDED = {"hang": "Flight Recorder dumps", "snapshot_peak": "memory snapshots"
 
 DEVICE_PARTS, HOST_PARTS = (
     named_parts(chart_of(load_library().find(name))["parts"])
-    for name in ("step_accounting", "host_accounting")
+    for name in (DEVICE, HOST)
 )
 """Column of an analysis ─▶ label and color, in stacking order."""
 
@@ -102,7 +102,6 @@ RECORDED_QUESTIONS = {
 
 NEEDS = {"Does it wait or transfer?": "collective_waits"}
 """Question ─▶ another analysis that its answer depends on."""
-
 
 LINKED = frozenset(
     {*QUESTIONS.values(), *RECORDED_QUESTIONS.values(), *NEEDS.values(), *SUMMARIZED, *RECORDED}
