@@ -16,12 +16,14 @@ from tests.marks.rows import (
     by,
     column,
     longest,
+    mean_steps,
     parts_of,
     seen,
     total,
 )
 
 STEP_PARTS, STEP_ROLES = parts_of("step_accounting"), parts_of("step_breakdown")
+HOST_PARTS = parts_of("host_accounting")
 
 
 def comm_comp_overlap(rows: Rows) -> Expected:
@@ -305,13 +307,12 @@ def step_accounting(rows: Rows) -> Expected:
 
 def step_breakdown(rows: Rows) -> Expected:
     """Expect the time of each role in each rank's mean step, as shares and as times."""
-    means = {
-        part: [mean(row[part] or 0 for row in own) for own in by(rows, "rank").values()]
-        for part in STEP_ROLES
-    }
-    known = [part for part, own in means.items() if any(own)]
-    values = {STEP_ROLES[part][0]: column(rows, part, MS) for part in known}
-    return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
+    return mean_steps(rows, STEP_ROLES)
+
+
+def host_accounting(rows: Rows) -> Expected:
+    """Expect the parts of each rank's mean step on the host, as shares and as times."""
+    return mean_steps(rows, HOST_PARTS)
 
 
 def gpu_summary(rows: Rows) -> Expected:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from statistics import mean
 from typing import Any
 
 from hta_sql.charts.drawing.palette import named_parts
@@ -63,3 +64,14 @@ def boxed(rows: Rows, pairs: dict[str, str]) -> Expected:
     lines = apart(rows, pairs["min"], pairs["max"], pairs["max"])
     marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
     return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks
+
+
+def mean_steps(rows: Rows, parts: dict[str, tuple[str, str]]) -> Expected:
+    """Expect the parts of each rank's mean step, as shares and as times."""
+    means = {
+        part: [mean(row[part] or 0 for row in own) for own in by(rows, "rank").values()]
+        for part in parts
+    }
+    known = [part for part, own in means.items() if any(own)]
+    values = {parts[part][0]: column(rows, part, MS) for part in known}
+    return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
