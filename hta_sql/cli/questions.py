@@ -1,4 +1,4 @@
-"""The questions that people ask about a job, each with the command that answers it."""
+"""Common questions about a job, each with the command that answers it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 -- The seven parts sum exactly to the step. They are those of the thread that runs the steps; in a trace without steps,
 -- of the thread with the most time in operators. Each moment counts toward the first part that applies, in the order of
 -- the columns; gloo in the background counts as communication only while this thread runs no operator. For a job without
--- a device this is where a step goes. Beside a device, it shows what the host does meanwhile (`step_accounting` has the
+-- a device this is where a step goes. Next to a device, it shows what the host does meanwhile (`step_accounting` has the
 -- device). Overlapping steps share the time of the later one.
 --
 -- Title: Where a step goes on the host
