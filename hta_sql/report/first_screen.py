@@ -54,6 +54,9 @@ DEVICE, HOST = "step_accounting", "host_accounting"
 ANALYSES = tuple(field.name for field in fields(FirstScreen) if field.name != "failures")
 """Names of the analyses of the first screen."""
 
+PANELS = ("advice", "top_costs")
+"""Analyses with a panel of their own, in the order of the page."""
+
 NEEDED = {"jobs", "rank_health", "step_accounting"}
 """Analyses without which no sentence about a step is certain."""
 
@@ -64,8 +67,7 @@ RECORDED = {"hang": "Flight Recorder dumps", "snapshot_peak": "memory snapshots"
 """Analysis ─▶ the files that it reads, which have no steps."""
 
 DEVICE_PARTS, HOST_PARTS = (
-    named_parts(chart_of(load_library().find(name))["parts"])
-    for name in (DEVICE, HOST)
+    named_parts(chart_of(load_library().find(name))["parts"]) for name in (DEVICE, HOST)
 )
 """Column of an analysis ─▶ label and color, in stacking order."""
 
