@@ -20,7 +20,7 @@ from hta_sql.errors import (
 from hta_sql.exhausted import reason_of
 from hta_sql.exports.portable import write_portable
 from hta_sql.exports.speedscope import write_speedscope
-from hta_sql.report.contents import main_tables
+from hta_sql.report.answers import main_tables
 from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing, replacing_in

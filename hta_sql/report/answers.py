@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library import sqltext
-from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.contents import Section, Topic, topics
 from hta_sql.report.first_screen import (
@@ -26,6 +26,7 @@ from hta_sql.report.first_screen import (
     DEVICE,
     HOST,
     LINKED,
+    PANELS,
     FirstScreen,
     is_on_host,
     named_by,
@@ -101,6 +102,12 @@ class Answers:
     contents: Sequence[Topic]
     omitted: Sequence[Section]
     sections: Iterable[Answer]
+
+
+def main_tables(library: Library) -> list[str]:
+    """Return the analyses whose rows a page shows for every job, in page order."""
+    sections = [section for topic in topics(library) for section in topic.sections]
+    return [*PANELS, *(s.name for s in sections if s.is_main and s.has_table)]
 
 
 def answers_of(

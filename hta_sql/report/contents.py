@@ -13,7 +13,6 @@ from typing import Any
 from hta_sql.charts import figure_of
 from hta_sql.library.header import REPORT
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.report.first_screen import PANELS
 
 TOPICS = {
     "timeline": "Where the time goes",
@@ -98,12 +97,6 @@ def topics(library: Library) -> list[Topic]:
         for key in keys
         if (of_topic := tuple(s for s in sections if s.analysis.topic == key))
     ]
-
-
-def main_tables(library: Library) -> list[str]:
-    """Return the analyses whose rows a page shows for every job, in page order."""
-    sections = [section for topic in topics(library) for section in topic.sections]
-    return [*PANELS, *(s.name for s in sections if s.is_main and s.has_table)]
 
 
 def _section(analysis: SqlObject, *, is_own: bool) -> Section:
