@@ -271,6 +271,11 @@ class Library:
         """List the result of :meth:`newest`, sorted by topic."""
         return sorted(self.newest(), key=lambda a: (a.topic, a.name))
 
+    def described(self, name: str, version: int | None = None) -> SqlObject:
+        """Find a table, or an analysis as :meth:`find` does."""
+        table = next((table for table in self.tables if table.name == name), None)
+        return table or self.find(name, version)
+
     def find(self, name: str, version: int | None = None) -> SqlObject:
         """Find an analysis by name, with or without its version.
 

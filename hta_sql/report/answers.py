@@ -18,17 +18,14 @@ import pyarrow as pa
 
 from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library import sqltext
-from hta_sql.library.objects import Library, SqlObject, load_library
+from hta_sql.library.objects import Library, load_library
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.contents import Section, Topic, topics
 from hta_sql.report.first_screen import (
     ANALYSES,
-    DEVICE,
-    HOST,
     LINKED,
     PANELS,
     FirstScreen,
-    is_on_host,
     named_by,
 )
 from hta_sql.report.reasons import failed, no_rows, not_run, nothing_known
@@ -158,20 +155,14 @@ def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
             return store.run(name, **taken_by(analysis, given))
         except QueryError as error:  # costs only what is shown of this analysis
             failures[name] = failed(analysis, error)
-            return _nothing(analysis)
+            return Result.of_rows(pa.table({c.name: [] for c in analysis.columns}), analysis)
 
     jobs = result_of("jobs")
     # Start with the slowest.
-    names = sorted({*ANALYSES} - {"jobs", HOST}, key=lambda name: (name != "advice", name))
+    names = sorted({*ANALYSES} - {"jobs"}, key=lambda name: (name != "advice", name))
     results = computed_ahead(result_of, names, _threads(jobs))
     found = dict(zip(names, results, strict=True))
-    is_needed = any(map(is_on_host, found[DEVICE].records()))
-    found[HOST] = result_of(HOST) if is_needed else _nothing(library.find(HOST))
     return FirstScreen(jobs=jobs, **found, failures=dict(sorted(failures.items())))
-
-
-def _nothing(analysis: SqlObject) -> Result:
-    return Result.of_rows(pa.table({c.name: [] for c in analysis.columns}), analysis)
 
 
 def _threads(jobs: Result) -> int:
@@ -245,8 +236,6 @@ def _found(
     if reason := first.failures.get(analysis.base_name, ""):
         return Answer(section, values, None, reason, is_failed=True)
     result: Result | None = getattr(first, analysis.base_name, None)
-    if analysis.base_name == HOST and not len(first.host_accounting):
-        result = None  # every rank has a device
     if result is None:
         result = store.run(analysis.base_name, version=analysis.version, **values)
     if not len(result):

@@ -48,9 +48,6 @@ class FirstScreen:
         return self.failures.get(analysis_of(result).base_name, "")
 
 
-DEVICE, HOST = "step_accounting", "host_accounting"
-"""Analyses of the parts of a step; the second runs only if a rank has no device activity."""
-
 ANALYSES = tuple(field.name for field in fields(FirstScreen) if field.name != "failures")
 """Names of the analyses of the first screen."""
 
@@ -67,7 +64,8 @@ RECORDED = {"hang": "Flight Recorder dumps", "snapshot_peak": "memory snapshots"
 """Analysis ─▶ the files that it reads, which have no steps."""
 
 DEVICE_PARTS, HOST_PARTS = (
-    named_parts(chart_of(load_library().find(name))["parts"]) for name in (DEVICE, HOST)
+    named_parts(chart_of(load_library().find(name))["parts"])
+    for name in ("step_accounting", "host_accounting")
 )
 """Column of an analysis ─▶ label and color, in stacking order."""
 

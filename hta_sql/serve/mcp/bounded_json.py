@@ -42,8 +42,15 @@ _AS_TEXT = (decimal.Decimal, dt.date, dt.time, dt.timedelta)
 """Types that JSON cannot represent."""
 
 
-def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
+def plain_rows(
+    table: pa.Table, most_bytes: int, enough_bytes: int | None = None
+) -> list[dict[str, Any]]:
     """Return as many rows as fit, as JSON values; long values are truncated and marked.
+
+    Args:
+        table: The rows.
+        most_bytes: Maximum bytes of the rows.
+        enough_bytes: Bytes that rows after the first one must not exceed; default: the maximum.
 
     Raises:
         QueryError: There are too many columns, or the first row does not fit.
@@ -60,12 +67,10 @@ def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
             name: _cell(column, at) for name, column in zip(names, table.itercolumns(), strict=True)
         }
         used += size_of(row)
-        if used > most_bytes:
-            if not rows:
-                raise QueryError(
-                    f"One row is larger than {most_bytes:,} bytes. Select fewer columns."
-                )
+        if rows and used > (enough_bytes or most_bytes):
             break
+        if used > most_bytes:
+            raise QueryError(f"One row is larger than {most_bytes:,} bytes. Select fewer columns.")
         rows.append(row)
     return rows
 

@@ -109,8 +109,7 @@ class Tools:
 
     def describe(self, name: str) -> Answer:
         """Describe parameters and columns, with units, of an analysis or a table (gpu_ops)."""
-        tables = {table.name: table for table in self._library.tables}
-        return described(tables[name] if name in tables else self._library.find(name))
+        return described(self._library.described(name))
 
     def run(
         self,

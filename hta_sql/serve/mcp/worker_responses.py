@@ -176,10 +176,8 @@ class Hosted:
         most, total = self._most(limit), len(result)
         table = result.arrow().slice(0, most)
         table = table.select(list(columns)) if columns else table
-        if limit is None and size_of(plain_rows(table.slice(0, 1), MOST_BYTES)) < FEW_BYTES:
-            rows = plain_rows(table, FEW_BYTES)
-        else:
-            rows = plain_rows(table if limit else table.slice(0, 1), MOST_BYTES - _REST_BYTES)
+        enough = FEW_BYTES if limit is None else None
+        rows = plain_rows(table, MOST_BYTES - _REST_BYTES, enough)
         told: Answer = {
             "columns": [cut(name, LONGEST_NAME) for name in table.column_names],
             "rows": rows,

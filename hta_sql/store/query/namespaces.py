@@ -47,8 +47,7 @@ class ByName:
 
     def describe(self, name: str, version: int | None = None) -> SqlObject:
         """Return the documentation of an analysis or a table: parameters, columns and meaning."""
-        found = {table.name: table for table in self.library.tables}.get(name)
-        return found or self.library.find(name, version)
+        return self.library.described(name, version)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *_commands, *dir(self.analyses)})
