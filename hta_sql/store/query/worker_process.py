@@ -71,8 +71,8 @@ class WorkerProcess:
         return self._process.pid if self._process else None
 
     def is_alive(self) -> bool:
-        """Return whether a process was started, and has not ended."""
-        return self._process is not None and self._process.poll() is None
+        """Return whether a process was started, and has neither ended nor been told to."""
+        return self._process is not None and self._reason is None and self._process.poll() is None
 
     def grown_bytes(self) -> int:
         """Return by how much the resident memory has grown since the process was ready [bytes]."""
@@ -95,7 +95,7 @@ class WorkerProcess:
         Raises:
             HtaSqlError: The process cannot open the store, or has ended.
         """
-        began, self._reason = time.monotonic(), None
+        began = time.monotonic()
         if not self.is_alive():
             self.start()
         if not self.is_ready:
@@ -149,8 +149,8 @@ class WorkerProcess:
     def end(self, reason: HtaSqlError) -> None:
         """Kill the process; its request raises this error."""
         self._reason = reason
-        if self._process:
-            self._process.kill()
+        if process := self._process:
+            process.kill()
 
     def _send(self, frame: bytes) -> None:
         if self._process:
@@ -164,6 +164,7 @@ class WorkerProcess:
             return answer_of(cast("IO[bytes]", process.stdout), self._most_bytes)
         except AnswerTooLargeError:
             process.kill()  # the rest of the answer is still in the pipe
+            process.wait()
             raise
         except EOFError as error:
             process.kill()

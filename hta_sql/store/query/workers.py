@@ -138,20 +138,13 @@ class Workers(Closing):
     def _bound_memory(self) -> None:
         """While queries run, kill the largest worker if all exceed the memory limit of the store."""
         while True:
-            with self._changed:
-                running = list(self._running)
-                if not running:
+            with self._changed:  # until the largest is killed, so that no worker runs another query
+                sizes = {worker: worker.grown_bytes() for worker in self._running}
+                if not sizes:
                     self._watcher = None
                     return
-            sizes = {worker: worker.grown_bytes() for worker in running}
-            if sum(sizes.values()) > self._memory:
-                max(running, key=lambda worker: sizes[worker]).end(
-                    QueryError(
-                        "Out of Memory: together, the queries of this store exceed its memory_limit, and "
-                        "this query used the most. Request fewer runs, ranks or steps, or open the store "
-                        "with a larger memory_limit."
-                    )
-                )
+                if sum(sizes.values()) > self._memory:
+                    max(sizes, key=lambda worker: sizes[worker]).end(_out_of_memory())
             time.sleep(TICK_S)
 
     def interrupt(self) -> None:
@@ -181,6 +174,14 @@ class Workers(Closing):
 
 def _interrupted() -> QueryError:
     return QueryError("INTERRUPT Error: Interrupted!")
+
+
+def _out_of_memory() -> QueryError:
+    return QueryError(
+        "Out of Memory: together, the queries of this store exceed its memory_limit, and this query "
+        "used the most. Request fewer runs, ranks or steps, or open the store with a larger "
+        "memory_limit."
+    )
 
 
 _LIVING: weakref.WeakSet[Workers] = weakref.WeakSet()
