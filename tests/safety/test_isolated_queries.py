@@ -82,11 +82,13 @@ def when_running(store: hta_sql.TraceStore, act: Callable[[int], object]) -> Non
 
 
 def lives(process: int) -> bool:
-    """Return whether a process exists and is not a zombie."""
+    """Return whether a process exists and is not a zombie, all of whose threads have ended."""
     try:
         os.kill(process, 0)
-        status = Path(f"/proc/{process}/stat")
-        return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+        if not (status := Path(f"/proc/{process}/stat")).exists():
+            return True
+        is_zombie = status.read_text().rpartition(")")[2].split()[0] == "Z"
+        return not is_zombie or len(list(Path(f"/proc/{process}/task").iterdir())) > 1
     except OSError:
         return False
 
