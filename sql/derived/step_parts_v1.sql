@@ -12,6 +12,8 @@
 -- two pieces: waiting for the last rank, then the transfer. If the collective is unmatched, or its end times disagree
 -- between ranks, it is one piece, and counts as unmatched. Concurrent activity counts once, as the first of computation,
 -- transfer, unmatched communication, wait and copies. Time without recorded activity that is in `unrecorded_time` counts as unrecorded.
+-- Without a device, operators hide the communication in the background as kernels do, and their time counts as idle,
+-- because a device would be.
 --
 -- Status: stable
 -- Since: 0.1
@@ -35,10 +37,11 @@ WITH
     ),
     known AS MATERIALIZED (
         SELECT
-            k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts,
+            k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts, d.run IS NOT NULL AS has_device,
             -- One number identifies run, rank and recording: sorting by one column takes half as long.
             row_number() OVER (ORDER BY k.run, k.rank, k.span) AS lane
         FROM rank_spans AS k
+        LEFT JOIN lib.device_ranks(runs, NULL) AS d ON d.run = k.run AND d.rank = k.rank
         WHERE k.event_count > 0 AND lib.is_requested(runs, k.run)
     ),
     stepped AS MATERIALIZED (
@@ -195,6 +198,8 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
         UNION ALL
+        SELECT c.run, c.rank, c.span, 1, c.ts, c.ts + c.dur FROM lib.computing_operators(runs) AS c
+        UNION ALL
         SELECT p.run, p.rank, p.span, 4, p.ts, p.ts + p.waited FROM split AS p WHERE p.waited > 0
         UNION ALL
         SELECT p.run, p.rank, p.span, CASE WHEN p.is_known THEN 2 ELSE 3 END, p.ts + p.waited, p.end_ts
@@ -261,7 +266,7 @@ WITH
     measured AS (
         SELECT
             w.run, w.rank, w.span, w.step, w.is_last, w.is_common, w.block, w.ts, w.end_ts, w.end_ts - w.ts AS step_ns,
-            b.compute_ns - a.compute_ns AS compute_ns,
+            CASE WHEN k.has_device THEN b.compute_ns - a.compute_ns ELSE 0 END AS compute_ns,
             b.transfer_ns - a.transfer_ns AS exposed_transfer_ns,
             b.unmatched_ns - a.unmatched_ns AS exposed_unmatched_ns,
             b.wait_ns - a.wait_ns AS exposed_wait_ns,

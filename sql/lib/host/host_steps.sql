@@ -30,29 +30,13 @@ WITH
         SELECT p.run, p.rank, p.step, p.ts AS from_ts, p.ts + p.step_ns AS to_ts
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
-    _stepping AS (
-        SELECT s.run, s.rank, arg_min({'pid': s.pid, 'tid': s.tid}, (s.ts, s.step)) AS thread
-        FROM steps AS s
-        WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
-        GROUP BY s.run, s.rank
-    ),
     _outermost AS MATERIALIZED (
         SELECT c.run, c.rank, c.pid, c.tid, c.name, c.ts, c.dur
         FROM cpu_ops AS c
         WHERE c.parent_op_id IS NULL AND c.dur > 0 AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
-    _busy AS (
-        SELECT o.run, o.rank, o.pid, o.tid, sum(o.dur) AS ns FROM _outermost AS o GROUP BY o.run, o.rank, o.pid, o.tid
-    ),
-    _busiest AS (
-        SELECT b.run, b.rank, arg_min({'pid': b.pid, 'tid': b.tid}, (-b.ns, b.pid, b.tid)) AS thread FROM _busy AS b GROUP BY b.run, b.rank
-    ),
     _threads AS MATERIALIZED (
-        SELECT k.run, k.rank, coalesce(s.thread, b.thread) AS thread
-        FROM ranks AS k
-        LEFT JOIN _stepping AS s ON s.run = k.run AND s.rank = k.rank
-        LEFT JOIN _busiest AS b ON b.run = k.run AND b.rank = k.rank
-        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
+        SELECT t.run, t.rank, {'pid': t.pid, 'tid': t.tid} AS thread FROM lib.step_threads(runs, ranks) AS t
     ),
     -- Thread NULL: the time counts whatever thread it is on.
     _found AS (
