@@ -24,7 +24,7 @@ from hta_sql.library import sqltext
 from tests.jobs.noise import Kind, fill_jobs, noise
 from tests.jobs.tables import database
 
-SIZES, STEPS, PER_STEP = (4, 8, 16, 64), (2, 3, 5, 10, 20), 4
+SIZES, STEPS, PER_STEP = (2, 4, 8, 16, 64), (2, 3, 5, 10, 20), 4
 NAMED = ("straggler", "intermittent")
 POWER_SIZE, LATENESS, POWER_STEPS = 8, (0.025, 0.05, 0.1), (3, 5, 10, 20)
 

@@ -13,6 +13,10 @@
 --   p_steps   Binomial test of the number of blocks in which the item stands out, given how often its peers do. The more equal its
 --             lateness in these blocks, the lower the probability.
 --
+-- With few blocks or items, their spread says little about the spread of the noise. Both t-tests are therefore repeated
+-- with a spread that combines the measured one with the usual one, 5 % of a block with four degrees of freedom (moderated
+-- t-test, Smyth 2004), and the smaller probability counts: an effect far outside any usual noise is certain in a few blocks.
+--
 -- An item that is late only in the last blocks became slow: for such an item, the threshold for a suspicion (0.05)
 -- suffices.
 --
@@ -235,18 +239,40 @@ WITH
     _statistics AS MATERIALIZED (
         SELECT
             s.*,
-            s.middle / greatest(1, greatest(s.within, s.below) * CASE WHEN s.n > 2 THEN 1.25 ELSE 1 END * sqrt(s.factor / s.n)) AS block_t,
+            greatest(s.within, s.below) AS block_spread,
+            CASE WHEN s.n > 2 THEN 1.25 ELSE 1 END AS median_factor,
             greatest(1, CASE WHEN s.below > 2 * s.within THEN s.n - 1 ELSE s.freedom END / s.factor) AS block_freedom,
-            (s.from_middle - s.centre)
-                / (greatest(1, CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END) * sqrt(1 + 1 / (s.set_size - 1))) AS item_t,
-            s.set_size - 2 AS item_freedom
+            (s.from_middle - s.centre) / sqrt(1 + 1 / (s.set_size - 1)) AS item_distance,
+            CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END AS item_spread,
+            s.set_size - 2 AS item_freedom,
+            4 AS usual_freedom, 0.05 * s.block_ns AS usual_spread
         FROM _spreads AS s
+    ),
+    _tails AS (
+        SELECT
+            s.*,
+            lib.student_tail(s.middle / greatest(1, s.block_spread * s.median_factor * sqrt(s.factor / s.n)), s.block_freedom) AS block_tail,
+            -- Correlation leaves at least two independent blocks: more of it cannot be told from a few blocks.
+            lib.student_tail(
+                s.middle / (
+                    sqrt((s.usual_freedom * s.usual_spread ** 2 + s.block_freedom * s.block_spread ** 2) / (s.usual_freedom + s.block_freedom))
+                    * s.median_factor * sqrt(least(s.factor, s.n / 2) / s.n)
+                ),
+                s.usual_freedom + s.block_freedom
+            ) AS usual_block_tail,
+            lib.student_tail(s.item_distance / greatest(1, s.item_spread), s.item_freedom) AS item_tail,
+            lib.student_tail(
+                s.item_distance
+                    / sqrt((s.usual_freedom * s.usual_spread ** 2 + s.item_freedom * s.item_spread ** 2) / (s.usual_freedom + s.item_freedom)),
+                s.usual_freedom + s.item_freedom
+            ) AS usual_item_tail
+        FROM _statistics AS s
     ),
     _tested AS (
         SELECT
             s.*,
-            CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * lib.student_tail(s.block_t, s.block_freedom)) END AS p_blocks,
-            CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * lib.student_tail(s.item_t, s.item_freedom)) END AS p_items,
+            CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * least(s.block_tail, s.usual_block_tail)) END AS p_blocks,
+            CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * least(s.item_tail, s.usual_item_tail)) END AS p_items,
             CASE
                 WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
             END AS p_often,
@@ -259,7 +285,7 @@ WITH
                 ELSE 1
             END AS chance_steps,
             s.n / s.factor AS independent
-        FROM _statistics AS s
+        FROM _tails AS s
     ),
     _compared_twice AS (
         SELECT
