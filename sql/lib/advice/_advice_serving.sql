@@ -41,7 +41,7 @@ WITH
     _iterations AS MATERIALIZED (
         SELECT m.*
         FROM _measured AS m
-        WHERE EXISTS (FROM _windows AS w WHERE w.run = m.run AND w.rank = m.rank AND m.device_ts >= w.ts AND m.device_ts < w.end_ts)
+        SEMI JOIN _windows AS w ON w.run = m.run AND w.rank = m.rank AND m.device_ts >= w.ts AND m.device_ts < w.end_ts
     ),
     _idle AS (
         SELECT i.run, i.rank, i.event_id, i.next_id, i.phase, i.execution, i.device_ns, p.ts < i.device_end AS is_inside, p.dur
