@@ -51,7 +51,7 @@ WITH
     spans AS MATERIALIZED (
         FROM lib.step_sums(runs, ranks, steps, include_last_profiler_step)
     ),
-    windows AS MATERIALIZED (
+    steps_in_scope AS MATERIALIZED (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
@@ -68,7 +68,7 @@ WITH
         FROM lib.launch_lengths(runs, ranks)
     ),
     host AS MATERIALIZED (
-        FROM lib._advice_host(runs, ranks, 'windows', 'with_device', 'parts', 'spans')
+        FROM lib._advice_host(runs, ranks, 'steps_in_scope', 'with_device', 'parts', 'spans')
     ),
     kernels AS MATERIALIZED (
         FROM lib._advice_kernels(runs, ranks, steps, include_last_profiler_step)
@@ -124,7 +124,7 @@ WITH
         FROM lib.measured_iterations('annotated', 'served_ops')
     ),
     served AS MATERIALIZED (
-        FROM lib._advice_serving('windows', 'parts', 'named_iterations')
+        FROM lib._advice_serving('steps_in_scope', 'parts', 'named_iterations')
     ),
     experts AS MATERIALIZED (
         FROM lib._advice_experts(runs, ranks, steps, include_last_profiler_step)

@@ -32,9 +32,8 @@ WITH
     operators AS (
         SELECT c.*
         FROM cpu_ops AS c
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'cpu_ops')
-            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'cpu_ops') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     activity AS (
         SELECT
@@ -45,30 +44,26 @@ WITH
                 '[' || g.block_x || ',' || g.block_y || ',' || g.block_z || ']' AS block_x
             )
         FROM gpu_ops AS g
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'gpu_ops')
-            AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'gpu_ops') AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     ranges AS (
         SELECT a.*
         FROM annotations AS a
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'annotations')
-            AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'annotations') AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     calls AS (
         SELECT r.*
         FROM runtime_calls AS r
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'runtime_calls')
-            AND lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'runtime_calls') AND lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
     ),
     frames AS (
         SELECT p.*
         FROM python_calls AS p
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'python_calls')
-            AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'python_calls') AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
     of_columns AS (
         SELECT 'cpu_ops' AS table_name, c.* FROM lib._cells('operators') AS c

@@ -6,7 +6,7 @@ CREATE OR REPLACE MACRO lib._advice_host(
     runs,
     ranks,
     -- Name of a relation with run, rank, ts and end_ts: the steps in scope.
-    windows,
+    step_spans,
     -- Name of a relation with the columns of lib.device_ranks.
     with_device,
     -- Name of a relation with the columns of lib.idle_parts.
@@ -36,7 +36,7 @@ WITH
             {'run': h.run, 'rank': h.rank, 'kind': h.kind} AS lane, h.subject, h.event_count, h.device_ns, h.event_id, h.ts AS whole_ts, h.dur AS whole_ns,
             greatest(h.ts, w.ts) AS ts, least(h.ts + h.dur, w.end_ts) - greatest(h.ts, w.ts) AS dur
         FROM lib.host_costs(runs, ranks) AS h
-        JOIN query_table(windows) AS w ON w.run = h.run AND w.rank = h.rank AND h.ts < w.end_ts AND h.ts + h.dur > w.ts
+        JOIN query_table(step_spans) AS w ON w.run = h.run AND w.rank = h.rank AND h.ts < w.end_ts AND h.ts + h.dur > w.ts
     ),
     _named AS (
         SELECT s.lane, s.subject, sum(s.dur) AS ns

@@ -7,7 +7,7 @@
 -- together with decodes delays the decodes; the loss is how much longer it takes than the median decode iteration.
 CREATE OR REPLACE MACRO lib._advice_serving(
     -- Name of a relation with run, rank, ts and end_ts: the steps in scope.
-    windows,
+    step_spans,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
     -- Name of a relation with the columns of lib.measured_iterations: iterations annotated by an engine.
@@ -34,7 +34,7 @@ WITH
     _iterations AS MATERIALIZED (
         SELECT m.*
         FROM _measured AS m
-        SEMI JOIN query_table(windows) AS w ON w.run = m.run AND w.rank = m.rank AND m.device_ts >= w.ts AND m.device_ts < w.end_ts
+        SEMI JOIN query_table(step_spans) AS w ON w.run = m.run AND w.rank = m.rank AND m.device_ts >= w.ts AND m.device_ts < w.end_ts
     ),
     _idle AS (
         SELECT i.run, i.rank, i.event_id, i.next_id, i.phase, i.execution, i.device_ns, p.ts < i.device_end AS is_inside, p.dur
