@@ -4,7 +4,7 @@ The first line of the CSV names the view's columns, in order; an empty cell is N
 the rows as ``stored.<name>``. The table ``messages`` has the rows of all files in sql/messages.
 
 The catalog stores the rows as tables. As constants of a view, they would be expressions of each
-query that reads them, which the engine's optimizer visits again and again: a quarter of the time
+query that reads them, which the engine's optimizer visits again and again: 0.18 of the 1.27 CPU s
 that plain DuckDB takes to plan ``advice``.
 """
 
