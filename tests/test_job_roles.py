@@ -95,7 +95,8 @@ def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
     assert {row["rank"] for row in rows} == {rank for one in job.traces.values() for rank in one}
     assert not any(row["is_straggler"] for row in rows)
     sets = job.store.sql(
-        "SELECT b.set_id, count(DISTINCT r.role) AS n FROM lib.rank_blocks(NULL) AS b "
+        "WITH pipeline AS (FROM lib.pipeline_ranks(NULL)) "
+        "SELECT b.set_id, count(DISTINCT r.role) AS n FROM lib.rank_blocks(NULL, 'pipeline') AS b "
         "JOIN ranks AS r ON r.run = b.run AND r.rank = b.item_id GROUP BY ALL"
     ).rows()
     assert all(count == 1 for _, count in sets)

@@ -20,7 +20,7 @@ import hta_sql
 from hta_sql.cli import program
 from hta_sql.errors import ParameterError
 from hta_sql.library.answers import answers, first_terms, order_of
-from hta_sql.library.data_tables import data_views
+from hta_sql.library.data_tables import data_tables
 from hta_sql.library.objects import load_library
 from hta_sql.library.sql_files import stored_columns
 from hta_sql.store.catalog import compute
@@ -220,7 +220,7 @@ def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
         names = {name for (name,) in con.sql(query).fetchall()}
     from_files = {*stored_columns(), "argument_columns"}
     from_csv = set(
-        re.findall(r'VIEW stored\."(\w+)"', "\n".join(data_views(load_library().tables)))
+        re.findall(r'TABLE stored\."(\w+)"', "\n".join(data_tables(load_library().tables)))
     )
     # rank_scope is computed from inputs of keys_of, and no answer reads the other relations.
     others = {"rank_scope", "run_tags", "store_info", "kept_answers", "manifest_copy"}

@@ -11,7 +11,7 @@ import pytest
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.creation import create_empty_tables
-from hta_sql.library.data_tables import data_views
+from hta_sql.library.data_tables import data_tables
 from hta_sql.library.objects import load_library
 
 USED = (
@@ -105,4 +105,4 @@ def test_a_csv_has_the_columns_of_its_view(tmp_path: Path) -> None:
     csv = broken.path.with_suffix(".csv")
     csv.write_text("priority,pattern,uses_tensor_cores,vendor,reason\n10,*simt*,false\n")
     with pytest.raises(LibraryError, match=r"kernels\.csv: each line needs the columns priority, "):
-        data_views([broken])
+        data_tables([broken])

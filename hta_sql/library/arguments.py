@@ -221,18 +221,18 @@ COLUMNS = {
     "argument": "VARCHAR",
     "is_json": "BOOLEAN",
 }
-"""Columns of the view stored.argument_columns."""
+"""Columns of the table stored.argument_columns."""
 
 
 def argument_columns() -> str:
-    """Return the statement that creates the view stored.argument_columns."""
+    """Return the statement that creates the table stored.argument_columns."""
     rows = [
         (table, first_column(argument), argument.name, argument.type != "VARCHAR")
         for argument in known_arguments()
         for table in argument.tables
         if not argument.categories
     ]
-    return sqltext.values_view("stored.argument_columns", COLUMNS, rows)
+    return sqltext.create_table("stored.argument_columns", sqltext.values(COLUMNS, rows))
 
 
 def first_column(argument: Argument) -> str:

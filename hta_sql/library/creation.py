@@ -13,7 +13,7 @@ from hta_sql.errors import LibraryError
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers, columns_of
 from hta_sql.library.arguments import argument_columns
-from hta_sql.library.data_tables import data_views, operation_macros
+from hta_sql.library.data_tables import data_tables, operation_macros
 from hta_sql.library.declared import Column
 from hta_sql.library.engine_settings import ignore_python_variables
 from hta_sql.library.objects import Library, SqlObject
@@ -24,13 +24,12 @@ MICROSECONDS = "us"
 
 
 def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Create everything that does not depend on a store, in one transaction.
+    """Create everything above the empty tables, in one transaction.
 
     The engine binds an object together with everything it calls. To save time, objects that depend
     on analyses are created while the analyses are stubs with columns only (3 s instead of 12 s).
     """
     con.begin()
-    create_empty_tables(con, library)
     for table in library.tables:
         con.execute(table.text)
         _comment(con, "VIEW", table.name, table)
@@ -168,7 +167,7 @@ def _compute_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 
 
 def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Create the schemas, and empty tables for the library's views to read."""
+    """Create the schemas, and for the library's views the tables with its own rows and empty tables."""
     for schema in ("stored", "lib", "derived", "materialized"):
         con.execute(sqltext.create_schema(schema))
     # span is not stored in the files; the view over the files adds it.
@@ -179,7 +178,7 @@ def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> Non
         con, "materialized", {name: columns_of(a) for name, a in answers(library).items()}
     )
     con.execute(argument_columns())
-    for statement in (*data_views(library.tables), *operation_macros(library.tables)):
+    for statement in (*data_tables(library.tables), *operation_macros(library.tables)):
         con.execute(statement)
     for name, kinds in (SCOPE_TABLES | {"kept_answers": KEPT_ANSWERS}).items():
         con.execute(sqltext.values_view(f"stored.{name}", kinds, []))

@@ -25,8 +25,8 @@ import duckdb
 from hta_sql._version import __version__
 from hta_sql.library import sqltext
 from hta_sql.library.arguments import argument_columns
-from hta_sql.library.creation import add_objects, create_objects
-from hta_sql.library.data_tables import data_views
+from hta_sql.library.creation import add_objects, create_empty_tables, create_objects
+from hta_sql.library.data_tables import data_tables
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.sql_files import query_sql, stored_columns
 from hta_sql.machine import cache_folder
@@ -39,7 +39,7 @@ STORAGE_VERSION = "v1.4.0"
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
 
-_FORMAT = 17
+_FORMAT = 18
 """Format version of a catalog.
 
 Increment it when the code here, in build.py or in library/creation.py creates a different catalog
@@ -74,7 +74,7 @@ def library_digest(library: Library) -> str:
 @lru_cache(maxsize=4)
 def _shipped_digest(library: Library) -> str:
     digest = hashlib.sha256(f"{_FORMAT} {STORAGE_VERSION} {__version__}".encode())
-    digest.update(f"{stored_columns()} {argument_columns()} {data_views(library.tables)}".encode())
+    digest.update(f"{stored_columns()} {argument_columns()} {data_tables(library.tables)}".encode())
     abouts = (*library.tables, *library.macros, *library.derived, *library.analyses)
     digest.update(_texts(abouts).encode())
     return digest.hexdigest()
@@ -96,6 +96,8 @@ def template(library: Library) -> Path:
     name = f"{library_digest(library.base)[:24]}-duckdb{duckdb.__version__}.duckdb"
     if not (folder / name).exists():
         with replacing(folder / name) as partial, connected(partial, _BLOCK_BYTES) as con:
+            create_empty_tables(con, library.base)
+            con.checkpoint()  # the library's rows stay where they are: before the free blocks
             _free_start(con, _FREE_ROWS)
             create_objects(con, library.base)
     return _with_own(folder / name, library) if library.shipped else folder / name

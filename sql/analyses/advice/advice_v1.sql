@@ -51,6 +51,13 @@ WITH
     spans AS MATERIALIZED (
         FROM lib.step_sums(runs, ranks, steps, include_last_profiler_step)
     ),
+    steps_in_scope AS MATERIALIZED (
+        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
+        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
+    ),
+    with_device AS MATERIALIZED (
+        FROM lib.device_ranks(runs, ranks)
+    ),
     parts AS MATERIALIZED (
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
     ),
@@ -61,7 +68,7 @@ WITH
         FROM lib.launch_lengths(runs, ranks)
     ),
     host AS MATERIALIZED (
-        FROM lib._advice_host(runs, ranks, steps, include_last_profiler_step, 'parts', 'spans')
+        FROM lib._advice_host(runs, ranks, 'steps_in_scope', 'with_device', 'parts', 'spans')
     ),
     kernels AS MATERIALIZED (
         FROM lib._advice_kernels(runs, ranks, steps, include_last_profiler_step)
@@ -72,8 +79,11 @@ WITH
     modeled AS MATERIALIZED (
         FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, NULL, NULL)
     ),
+    pipeline AS MATERIALIZED (
+        FROM lib.pipeline_ranks(runs)
+    ),
     blocks AS MATERIALIZED (
-        SELECT b.* FROM lib.rank_blocks(runs) AS b
+        SELECT b.* FROM lib.rank_blocks(runs, 'pipeline') AS b
     ),
     transfers AS MATERIALIZED (
         SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t
@@ -92,7 +102,7 @@ WITH
         FROM lib._advice_late_rank('spans', 'verdicts', NULL)
     ),
     stages AS MATERIALIZED (
-        FROM lib._advice_slow_stage('spans', 'judged', runs, ranks)
+        FROM lib._advice_slow_stage('spans', 'judged', 'pipeline', ranks)
     ),
     slow_transfers AS MATERIALIZED (
         FROM lib._advice_slow_link('spans', 'blocks', 'transfers', 'judged', runs, ranks)
@@ -107,11 +117,14 @@ WITH
     annotated AS MATERIALIZED (
         SELECT 'annotation' AS detected_by, a.* FROM lib.annotated_iterations(runs, ranks) AS a
     ),
+    served_ops AS MATERIALIZED (
+        FROM lib.iteration_ops('annotated', runs, ranks)
+    ),
     named_iterations AS MATERIALIZED (
-        FROM lib.measured_iterations('annotated', runs, ranks)
+        FROM lib.measured_iterations('annotated', 'served_ops')
     ),
     served AS MATERIALIZED (
-        FROM lib._advice_serving(runs, ranks, steps, include_last_profiler_step, 'parts', 'named_iterations')
+        FROM lib._advice_serving('steps_in_scope', 'parts', 'named_iterations')
     ),
     experts AS MATERIALIZED (
         FROM lib._advice_experts(runs, ranks, steps, include_last_profiler_step)
@@ -130,11 +143,11 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_exposed_transfer('spans', 'device_time', 'sizes')
         UNION ALL BY NAME
-        FROM lib._advice_collective_waits('spans', 'sizes', 'holding_up', 'verdicts')
+        FROM lib._advice_collective_waits('spans', 'sizes', 'with_device', 'holding_up', 'verdicts')
         UNION ALL BY NAME
         FROM lib._advice_serving_all_reduce('spans', 'device_time', 'named_iterations')
         UNION ALL BY NAME
-        FROM lib._advice_slow_attention('spans', 'modeled', 'annotated', runs, ranks)
+        FROM lib._advice_slow_attention('spans', 'modeled', 'annotated', 'served_ops', runs, ranks)
         UNION ALL BY NAME
         FROM lib._advice_unfused_optimizer('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME

@@ -64,6 +64,9 @@ WITH
             arg_min(m.match_method, m.rank) AS method
         FROM messages AS m
         GROUP BY m.run, m.collective_id
+    ),
+    pipeline AS MATERIALIZED (
+        FROM lib.pipeline_ranks(runs)
     )
 SELECT
     p.run,
@@ -87,8 +90,8 @@ SELECT
     CASE WHEN p.send_start > p.recv_start THEN p.src WHEN p.recv_start > p.send_start THEN p.dst END AS last_rank,
     p.method AS match_method
 FROM pairs AS p
-LEFT JOIN lib.pipeline_ranks(runs) AS a ON a.run = p.run AND a.rank = p.src
-LEFT JOIN lib.pipeline_ranks(runs) AS b ON b.run = p.run AND b.rank = p.dst
+LEFT JOIN pipeline AS a ON a.run = p.run AND a.rank = p.src
+LEFT JOIN pipeline AS b ON b.run = p.run AND b.rank = p.dst
 WHERE
     (ranks IS NULL OR list_contains(ranks, p.src) OR list_contains(ranks, p.dst))
     AND lib.is_requested(steps, p.at_step)

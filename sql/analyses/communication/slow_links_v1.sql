@@ -34,8 +34,11 @@ CREATE OR REPLACE MACRO slow_links_v1(
 --   message_code  VARCHAR      Code of the message in the table messages.
 --   message       VARCHAR      Finding in one sentence.
 WITH
+    pipeline AS (
+        FROM lib.pipeline_ranks(runs)
+    ),
     blocks AS MATERIALIZED (
-        SELECT b.* FROM lib.rank_blocks(runs) AS b
+        SELECT b.* FROM lib.rank_blocks(runs, 'pipeline') AS b
     ),
     transfers AS MATERIALIZED (
         SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t

@@ -92,8 +92,11 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   trusted_pct         DOUBLE [%]      Share of the rank's collectives whose end times agree.
 --   next_analysis       VARCHAR         Analysis that shows more.
 WITH
+    pipeline AS (
+        FROM lib.pipeline_ranks(runs)
+    ),
     blocks AS MATERIALIZED (
-        SELECT b.* FROM lib.rank_blocks(runs) AS b
+        SELECT b.* FROM lib.rank_blocks(runs, 'pipeline') AS b
     ),
     transfers AS MATERIALIZED (
         SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t

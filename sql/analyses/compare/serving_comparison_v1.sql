@@ -66,6 +66,9 @@ WITH
         FROM lib.serving_iterations(runs, ranks) AS i
         JOIN pair AS p ON i.run IN (p.control_run, p.test_run)
     ),
+    ops AS MATERIALIZED (
+        FROM lib.iteration_ops('found', runs, ranks)
+    ),
     -- Loads are grouped by powers of two; -1 if unknown.
     measured AS MATERIALIZED (
         SELECT
@@ -75,7 +78,7 @@ WITH
             CASE WHEN m.context_tokens / nullif(m.request_count, 0) IS NOT NULL THEN floor(log2(greatest(m.context_tokens / m.request_count, 1)))::INTEGER ELSE -1 END AS context_power,
             m.request_count, m.new_tokens, m.context_tokens, m.min_output_tokens,
             greatest(coalesce(m.gap_before_ns, 0), 0) AS gap_ns, m.device_ns - m.busy_ns AS idle_ns, m.busy_ns
-        FROM lib.measured_iterations('found', runs, ranks) AS m
+        FROM lib.measured_iterations('found', 'ops') AS m
         JOIN pair AS p ON m.run IN (p.control_run, p.test_run)
         WHERE m.device_ns IS NOT NULL AND p.control_run <> p.test_run
     ),
@@ -121,7 +124,7 @@ WITH
     ),
     kernel_ops AS (
         SELECT g.name, m.phase, m.request_power, m.token_power, m.context_power, m.is_control, m.iteration, sum(o.dur)::BIGINT AS ns
-        FROM lib.iteration_ops('found', runs, ranks) AS o
+        FROM ops AS o
         JOIN measured AS m ON m.run = o.run AND m.rank = o.rank AND m.event_id = o.iteration_id
         JOIN gpu_ops AS g ON g.run = o.run AND g.rank = o.rank AND g.event_id = o.event_id
         GROUP BY ALL

@@ -300,11 +300,10 @@ WITH
         SELECT r.run, NULL, 'warning', 'no_communication', r.world_size,
             lib.message('findings.no_communication', {'world_size': r.world_size})
         FROM run_facts AS r
-        WHERE
-            r.world_size > 1 AND r.gpu_op_count > 0
-            AND NOT EXISTS (FROM gpu_ops AS g WHERE g.run = r.run AND g.class = 'communication')
-            AND NOT EXISTS (FROM cpu_ops AS c WHERE c.run = r.run AND (c.name = 'record_param_comms' OR c.collective IS NOT NULL))
-            AND NOT EXISTS (FROM annotations AS a WHERE a.run = r.run AND starts_with(a.name, 'gloo:'))
+        ANTI JOIN gpu_ops AS g ON g.run = r.run AND g.class = 'communication'
+        ANTI JOIN cpu_ops AS c ON c.run = r.run AND (c.name = 'record_param_comms' OR c.collective IS NOT NULL)
+        ANTI JOIN annotations AS a ON a.run = r.run AND starts_with(a.name, 'gloo:')
+        WHERE r.world_size > 1 AND r.gpu_op_count > 0
         UNION ALL
         SELECT r.run, NULL, 'error', 'clocks_mixed', r.aligned_count,
             lib.message('findings.clocks_mixed', {'aligned_count': r.aligned_count, 'rank_count': r.requested_count, 'ranks': array_to_string(r.ranks_without_base_time, ', ')})

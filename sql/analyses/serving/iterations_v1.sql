@@ -52,6 +52,9 @@ CREATE OR REPLACE MACRO iterations_v1(
 WITH
     found AS MATERIALIZED (
         FROM lib.serving_iterations(runs, ranks)
+    ),
+    ops AS (
+        FROM lib.iteration_ops('found', runs, ranks)
     )
-FROM lib.measured_iterations('found', runs, ranks) AS m
+FROM lib.measured_iterations('found', 'ops') AS m
 ORDER BY m.run, m.rank, m.iteration

@@ -61,6 +61,9 @@ WITH
     found AS MATERIALIZED (
         FROM lib.serving_iterations(runs, ranks)
     ),
+    ops AS MATERIALIZED (
+        FROM lib.iteration_ops('found', runs, ranks)
+    ),
     modeled AS MATERIALIZED (
         FROM lib.modeled_calls(runs, ranks, NULL, true, custom_peak_tflops, custom_peak_tbps)
     ),
@@ -69,7 +72,7 @@ WITH
             m.run, m.rank, m.phase, count(*) AS iteration_count,
             (sum(m.iteration_ns) / count(*))::BIGINT AS iteration_ns,
             CASE WHEN count(m.context_tokens) = count(*) THEN sum(m.context_tokens) / count(*) END AS context_tokens
-        FROM lib.measured_iterations('found', runs, ranks) AS m
+        FROM lib.measured_iterations('found', 'ops') AS m
         GROUP BY m.run, m.rank, m.phase
     ),
     -- Round roofline times to whole picoseconds, so that sums do not depend on the order.
@@ -80,7 +83,7 @@ WITH
             round(1000::DOUBLE * c.roofline_ns)::HUGEINT AS roofline_ps,
             TRY_CAST(c.max_flops AS BIGINT) AS flops,
             TRY_CAST(c.max_moved_bytes AS BIGINT) AS moved_bytes
-        FROM lib.iteration_calls('found', 'modeled', runs, ranks, window_tokens, windowed_layer_pct, custom_peak_tflops) AS c
+        FROM lib.iteration_calls('found', 'ops', 'modeled', runs, ranks, window_tokens, windowed_layer_pct, custom_peak_tflops) AS c
         JOIN found AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.iteration_id
     ),
     reasons AS (

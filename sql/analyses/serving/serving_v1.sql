@@ -45,8 +45,11 @@ WITH
     found AS MATERIALIZED (
         FROM lib.serving_iterations(runs, ranks)
     ),
+    ops AS (
+        FROM lib.iteration_ops('found', runs, ranks)
+    ),
     timed AS MATERIALIZED (
-        FROM lib.measured_iterations('found', runs, ranks)
+        FROM lib.measured_iterations('found', 'ops')
     )
 SELECT
     t.run,

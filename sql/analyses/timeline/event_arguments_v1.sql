@@ -32,9 +32,8 @@ WITH
     operators AS (
         SELECT c.*
         FROM cpu_ops AS c
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'cpu_ops')
-            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'cpu_ops') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     activity AS (
         SELECT
@@ -45,30 +44,26 @@ WITH
                 '[' || g.block_x || ',' || g.block_y || ',' || g.block_z || ']' AS block_x
             )
         FROM gpu_ops AS g
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'gpu_ops')
-            AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'gpu_ops') AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     ranges AS (
         SELECT a.*
         FROM annotations AS a
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'annotations')
-            AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'annotations') AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     calls AS (
         SELECT r.*
         FROM runtime_calls AS r
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'runtime_calls')
-            AND lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'runtime_calls') AND lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
     ),
     frames AS (
         SELECT p.*
         FROM python_calls AS p
-        WHERE
-            list_contains((SELECT t.wanted FROM tables AS t), 'python_calls')
-            AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
+        CROSS JOIN tables AS t
+        WHERE list_contains(t.wanted, 'python_calls') AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
     of_columns AS (
         SELECT 'cpu_ops' AS table_name, c.* FROM lib._cells('operators') AS c
@@ -97,23 +92,31 @@ WITH
         FROM of_texts AS t
         WHERE lib.is_requested(runs, t.run) AND lib.is_requested(ranks, t.rank)
     ),
-    pairs AS (
+    -- Use a JSON pointer, in which only ~ and / of a key need escaping. A text may repeat a key.
+    text_pairs AS MATERIALIZED (
         SELECT
-            c.run, c.rank, c.event_id, 1 AS position,
-            {'argument': m.argument, 'value': CASE WHEN m.is_json THEN c.cell ELSE to_json(c.cell)::VARCHAR END} AS pair
-        FROM of_columns AS c
-        JOIN argument_columns AS m ON m.table_name = c.table_name AND m.column_name = c.column_name
-        WHERE lib.is_requested(arguments, m.argument)
-        UNION ALL
-        SELECT
-            k.run, k.rank, k.event_id, 0,
-            -- Use a JSON pointer, in which only ~ and / of a key need escaping.
-            {'argument': k.argument, 'value': (k.args -> ('/' || replace(replace(k.argument, '~', '~0'), '/', '~1')))::VARCHAR}
+            k.run, k.rank, k.event_id, k.argument,
+            any_value((k.args -> ('/' || replace(replace(k.argument, '~', '~0'), '/', '~1')))::VARCHAR) AS value_json
         FROM keyed AS k
         WHERE lib.is_requested(arguments, k.argument)
+        GROUP BY k.run, k.rank, k.event_id, k.argument
+        HAVING any_value((k.args -> ('/' || replace(replace(k.argument, '~', '~0'), '/', '~1')))::VARCHAR) <> 'null'
+    ),
+    column_pairs AS (
+        SELECT
+            c.run, c.rank, c.event_id, m.argument,
+            CASE WHEN m.is_json THEN c.cell ELSE to_json(c.cell)::VARCHAR END AS value_json
+        FROM of_columns AS c
+        JOIN argument_columns AS m ON m.table_name = c.table_name AND m.column_name = c.column_name
+        WHERE lib.is_requested(arguments, m.argument) AND NOT (m.is_json AND c.cell = 'null')
+    ),
+    pairs AS (
+        FROM text_pairs
+        UNION ALL
+        SELECT c.*
+        FROM column_pairs AS c
+        ANTI JOIN text_pairs AS t ON t.event_id = c.event_id AND t.rank = c.rank AND t.run = c.run AND t.argument = c.argument
     )
-SELECT p.run, p.rank, p.event_id, p.pair.argument AS argument, arg_min(p.pair.value, p.position) AS value_json
+SELECT p.run, p.rank, p.event_id, p.argument, p.value_json
 FROM pairs AS p
-WHERE p.pair.value <> 'null'
-GROUP BY p.run, p.rank, p.event_id, p.pair.argument
-ORDER BY p.run, p.rank, p.event_id, argument
+ORDER BY p.run, p.rank, p.event_id, p.argument

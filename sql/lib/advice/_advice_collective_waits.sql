@@ -9,6 +9,8 @@ CREATE OR REPLACE MACRO lib._advice_collective_waits(
     spans,
     -- Name of a relation with the columns of lib._advice_message_sizes.
     sizes,
+    -- Name of a relation with the columns of lib.device_ranks.
+    with_device,
     -- Name of a relation with the columns of lib._advice_by_rule: findings about runs that a rank, stage or link
     -- delays.
     straggling,
@@ -25,9 +27,6 @@ WITH
         FROM query_table(spans) AS s
         LEFT JOIN query_table(sizes) AS m ON m.run = s.run AND m.rank = s.rank
         WHERE s.run NOT IN (SELECT t.run FROM query_table(straggling) AS t)
-    ),
-    _with_device AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g
     ),
     _suspected AS (
         SELECT v.run, count(*) AS rank_count, string_agg(v.rank::VARCHAR, ', ' ORDER BY v.rank) AS ranks
@@ -65,5 +64,5 @@ SELECT
 FROM _waits AS w
 LEFT JOIN _suspected AS p ON p.run = w.run
 LEFT JOIN _unknown AS u ON u.run = w.run
-LEFT JOIN _with_device AS d ON d.run = w.run AND d.rank = w.rank
+LEFT JOIN query_table(with_device) AS d ON d.run = w.run AND d.rank = w.rank
 WHERE w.wait_ns >= 0.05 * w.recorded_ns AND w.wait_ns > w.sized_ns

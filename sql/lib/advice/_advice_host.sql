@@ -5,9 +5,10 @@
 CREATE OR REPLACE MACRO lib._advice_host(
     runs,
     ranks,
-    -- Profiler steps to include; NULL means every step.
-    steps,
-    include_last_profiler_step,
+    -- Name of a relation with run, rank, ts and end_ts: the steps in scope.
+    step_spans,
+    -- Name of a relation with the columns of lib.device_ranks.
+    with_device,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
     -- Name of a relation with the columns of lib.step_sums.
@@ -30,16 +31,12 @@ CREATE OR REPLACE MACRO lib._advice_host(
 --   recorded_ns   BIGINT [ns]     Total recorded step time.
 --   memory_ns     BIGINT [ns]     Part of recorded_ns in which only copies or memsets run.
 WITH
-    _windows AS (
-        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
-        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
-    ),
     _spent AS MATERIALIZED (
         SELECT
             {'run': h.run, 'rank': h.rank, 'kind': h.kind} AS lane, h.subject, h.event_count, h.device_ns, h.event_id, h.ts AS whole_ts, h.dur AS whole_ns,
             greatest(h.ts, w.ts) AS ts, least(h.ts + h.dur, w.end_ts) - greatest(h.ts, w.ts) AS dur
         FROM lib.host_costs(runs, ranks) AS h
-        JOIN _windows AS w ON w.run = h.run AND w.rank = h.rank AND h.ts < w.end_ts AND h.ts + h.dur > w.ts
+        JOIN query_table(step_spans) AS w ON w.run = h.run AND w.rank = h.rank AND h.ts < w.end_ts AND h.ts + h.dur > w.ts
     ),
     _named AS (
         SELECT s.lane, s.subject, sum(s.dur) AS ns
@@ -81,9 +78,6 @@ WITH
         FROM lib.intersected_intervals('_once', '_idle') AS i
         GROUP BY i.lane
     ),
-    _devices AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g
-    ),
     _all AS (
         SELECT
             o.lane.run AS run, o.lane.rank AS rank, o.lane.kind AS kind, d.run IS NOT NULL AS has_device, s.subject, c.event_count,
@@ -94,7 +88,7 @@ WITH
         JOIN _counts AS c ON c.lane = o.lane
         JOIN _subjects AS s ON s.lane = o.lane
         LEFT JOIN _exposed AS e ON e.lane = o.lane
-        LEFT JOIN _devices AS d ON d.run = o.lane.run AND d.rank = o.lane.rank
+        LEFT JOIN query_table(with_device) AS d ON d.run = o.lane.run AND d.rank = o.lane.rank
     )
 SELECT
     a.*,

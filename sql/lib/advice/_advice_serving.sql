@@ -6,11 +6,8 @@
 -- decode, multiplied by the share of graph rows without a token or request. An iteration that processes prompts
 -- together with decodes delays the decodes; the loss is how much longer it takes than the median decode iteration.
 CREATE OR REPLACE MACRO lib._advice_serving(
-    runs,
-    ranks,
-    -- Profiler steps to include; NULL means every step.
-    steps,
-    include_last_profiler_step,
+    -- Name of a relation with run, rank, ts and end_ts: the steps in scope.
+    step_spans,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
     -- Name of a relation with the columns of lib.measured_iterations: iterations annotated by an engine.
@@ -25,10 +22,6 @@ CREATE OR REPLACE MACRO lib._advice_serving(
 --   lost_ns      BIGINT [ns]     Lost part of affected_ns.
 --   event_id     BIGINT          event_id of the annotation or call that marks the iteration with the largest loss.
 WITH
-    _windows AS (
-        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
-        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
-    ),
     _measured AS MATERIALIZED (
         SELECT
             m.run, m.rank, m.event_id, m.phase, m.execution, m.device_ns, m.busy_ns, m.device_ts,
@@ -41,7 +34,7 @@ WITH
     _iterations AS MATERIALIZED (
         SELECT m.*
         FROM _measured AS m
-        WHERE EXISTS (FROM _windows AS w WHERE w.run = m.run AND w.rank = m.rank AND m.device_ts >= w.ts AND m.device_ts < w.end_ts)
+        SEMI JOIN query_table(step_spans) AS w ON w.run = m.run AND w.rank = m.rank AND m.device_ts >= w.ts AND m.device_ts < w.end_ts
     ),
     _idle AS (
         SELECT i.run, i.rank, i.event_id, i.next_id, i.phase, i.execution, i.device_ns, p.ts < i.device_end AS is_inside, p.dur

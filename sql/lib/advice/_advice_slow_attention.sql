@@ -10,6 +10,8 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
     calls,
     -- Name of a relation with the columns of lib.serving_iterations: iterations annotated by an engine.
     annotated,
+    -- Name of a relation with the columns of lib.iteration_ops.
+    device_ops,
     runs,
     ranks
 ) AS TABLE
@@ -17,7 +19,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
 WITH
     _far AS (
         SELECT c.run, c.rank, c.name, c.event_id, c.device_ns, round(c.max_roofline_ns)::BIGINT AS least_ns
-        FROM lib.iteration_calls(annotated, calls, runs, ranks, NULL, 0, NULL) AS c
+        FROM lib.iteration_calls(annotated, device_ops, calls, runs, ranks, NULL, 0, NULL) AS c
         WHERE c.category = 'attention' AND 2 * c.max_roofline_ns < c.device_ns AND c.device_ns >= 10000
     ),
     _summed AS (

@@ -7,7 +7,8 @@ CREATE OR REPLACE MACRO lib._advice_slow_stage(
     spans,
     -- Name of a relation with the columns of lib.judged_blocks.
     judged_items,
-    runs,
+    -- Name of a relation with the columns of lib.pipeline_ranks.
+    pipeline_ranks,
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.
@@ -19,6 +20,6 @@ SELECT
     format('FROM pipeline_stages_v1(runs := [{}]) WHERE stage = {}', lib.sql_literal(g.run), g.stage) AS evidence_sql,
     'pipeline_stages' AS next_analysis
 FROM lib.slow_stages(judged_items) AS g
-JOIN lib.pipeline_ranks(runs) AS r ON r.run = g.run AND r.stage = g.stage
+JOIN query_table(pipeline_ranks) AS r ON r.run = g.run AND r.stage = g.stage
 JOIN query_table(spans) AS s ON s.run = r.run AND s.rank = r.rank
 WHERE g.is_slow AND lib.is_requested(ranks, r.rank)

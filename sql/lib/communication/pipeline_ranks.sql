@@ -57,14 +57,13 @@ WITH RECURSIVE
         -- A rank without a trace, to which no rank sends.
         SELECT w.run, w.src
         FROM _ways AS w
-        WHERE
-            NOT EXISTS (FROM _starts AS s WHERE s.run = w.run AND s.rank = w.src)
-            AND NOT EXISTS (FROM _ways AS v WHERE v.run = w.run AND v.dst = w.src)
+        ANTI JOIN _starts AS s ON s.run = w.run AND s.rank = w.src
+        ANTI JOIN _ways AS v ON v.run = w.run AND v.dst = w.src
     ),
     _onward AS MATERIALIZED (
         SELECT w.run, w.src, w.dst
         FROM _ways AS w
-        WHERE NOT EXISTS (FROM _beginnings AS b WHERE b.run = w.run AND b.rank = w.dst)
+        ANTI JOIN _beginnings AS b ON b.run = w.run AND b.rank = w.dst
     ),
     _reached AS (
         SELECT b.run, b.rank, b.rank AS pipeline, 0 AS stage FROM _beginnings AS b

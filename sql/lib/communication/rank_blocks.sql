@@ -8,7 +8,9 @@
 -- A first or last block shorter than half of the median length is excluded. So are blocks of a rank in which 2 % or more of
 -- the time is unrecorded, because the work in that time is unknown.
 CREATE OR REPLACE MACRO lib.rank_blocks(
-    runs
+    runs,
+    -- Name of a relation with the columns of lib.pipeline_ranks.
+    pipeline_ranks
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR      Run name.
@@ -38,7 +40,7 @@ WITH RECURSIVE
         ) AS b
     ),
     _stages AS (
-        SELECT s.run, s.rank, any_value(s.stage) AS stage FROM lib.pipeline_ranks(runs) AS s GROUP BY s.run, s.rank
+        SELECT s.run, s.rank, any_value(s.stage) AS stage FROM query_table(pipeline_ranks) AS s GROUP BY s.run, s.rank
     ),
     _groups AS MATERIALIZED (
         SELECT m.run, m.rank, m.channel_id, m.is_p2p

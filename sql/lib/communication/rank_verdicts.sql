@@ -8,8 +8,11 @@ CREATE OR REPLACE MACRO lib.rank_verdicts(
 --   verdict  VARCHAR  straggler, suspected, intermittent, none or unknown.
 --   is_late  BOOLEAN  Whether the rank is a straggler; NULL if unknown.
 WITH
+    _pipeline AS (
+        FROM lib.pipeline_ranks(runs)
+    ),
     _blocks AS MATERIALIZED (
-        SELECT b.* FROM lib.rank_blocks(runs) AS b
+        SELECT b.* FROM lib.rank_blocks(runs, '_pipeline') AS b
     ),
     _items AS MATERIALIZED (
         SELECT

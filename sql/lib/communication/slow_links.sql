@@ -111,7 +111,8 @@ WITH
         SELECT j.run, unnest(m.link_ranks) AS rank
         FROM _judged AS j
         JOIN _members AS m ON m.run = j.run AND m.channel_id = j.item_id
-        WHERE NOT m.is_p2p AND NOT EXISTS (FROM _slow AS s WHERE s.run = j.run AND s.channel_id = j.item_id)
+        ANTI JOIN _slow AS s ON s.run = j.run AND s.channel_id = j.item_id
+        WHERE NOT m.is_p2p
     ),
     _memberships AS (
         SELECT s.run, unnest(s.link_ranks) AS rank FROM _slow AS s
@@ -120,7 +121,7 @@ WITH
         SELECT m.run, m.rank
         FROM _memberships AS m
         JOIN (SELECT s.run, count(*) AS n FROM _slow AS s GROUP BY s.run) AS c ON c.run = m.run
-        WHERE NOT EXISTS (FROM _fast_ranks AS f WHERE f.run = m.run AND f.rank = m.rank)
+        ANTI JOIN _fast_ranks AS f ON f.run = m.run AND f.rank = m.rank
         GROUP BY m.run, m.rank
         HAVING count(*) = any_value(c.n) AND count(*) > 1
         QUALIFY count(*) OVER (PARTITION BY m.run) = 1
@@ -129,7 +130,7 @@ WITH
     _fast_hosts AS (
         SELECT DISTINCT m.run, unnest(m.hosts) AS host
         FROM _means AS m
-        WHERE NOT EXISTS (FROM _slow AS s WHERE s.run = m.run AND s.channel_id = m.item_id)
+        ANTI JOIN _slow AS s ON s.run = m.run AND s.channel_id = m.item_id
     ),
     _crossed AS (
         SELECT s.run, unnest(h.hosts) AS host
@@ -140,7 +141,7 @@ WITH
         SELECT x.run, x.host
         FROM _crossed AS x
         JOIN (SELECT s.run, count(*) AS n FROM _slow AS s GROUP BY s.run) AS c ON c.run = x.run
-        WHERE NOT EXISTS (FROM _fast_hosts AS f WHERE f.run = x.run AND f.host = x.host)
+        ANTI JOIN _fast_hosts AS f ON f.run = x.run AND f.host = x.host
         GROUP BY x.run, x.host
         HAVING count(*) = any_value(c.n) AND count(*) > 1
         QUALIFY count(*) OVER (PARTITION BY x.run) = 1

@@ -29,7 +29,7 @@ WITH
         SELECT
             c.run, c.rank, c.pid, c.tid, c.event_id, c.name, c.input_dims, c.parent_op_id, c.module_id, c.annotation_id, c.bwd_op_id, c.step, c.dur
         FROM cpu_ops AS c
-        WHERE EXISTS (FROM _windows AS w WHERE w.run = c.run AND w.rank = c.rank)
+        SEMI JOIN _windows AS w ON w.run = c.run AND w.rank = c.rank
     ),
     _called AS (
         SELECT o.run, o.rank, o.parent_op_id AS event_id, sum(o.dur) AS dur FROM _ops AS o WHERE o.parent_op_id IS NOT NULL GROUP BY o.run, o.rank, o.parent_op_id

@@ -21,9 +21,8 @@ WITH
     _bare AS (
         SELECT k.run, k.rank
         FROM ranks AS k
-        WHERE
-            NOT EXISTS (FROM gpu_ops AS g WHERE g.run = k.run AND g.rank = k.rank)
-            AND lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
+        ANTI JOIN gpu_ops AS g ON g.run = k.run AND g.rank = k.rank
+        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
     ),
     _annotations AS (
         SELECT a.run, a.rank, a.event_id, a.name, a.ts, a.dur
@@ -49,7 +48,7 @@ WITH
         SELECT c.run, c.rank, c.pid, c.tid
         FROM cpu_ops AS c
         JOIN _bare AS b ON b.run = c.run AND b.rank = c.rank
-        WHERE NOT EXISTS (FROM steps AS t WHERE t.run = c.run AND t.rank = c.rank)
+        ANTI JOIN steps AS t ON t.run = c.run AND t.rank = c.rank
     ),
     _costs AS (
         SELECT p.run, p.rank, 'garbage collection' AS kind, lib.frame_name(p.name) AS subject, 1 AS event_count, p.ts, p.dur, 0 AS device_ns, p.event_id

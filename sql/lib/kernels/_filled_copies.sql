@@ -42,10 +42,10 @@ WITH
         SELECT f.run, f.rank, f.pid, f.tid, f.event_id, f.input_dims, m.name, m.ts, m.ts + m.dur AS end_ts
         FROM cpu_ops AS f
         JOIN cpu_ops AS m ON m.run = f.run AND m.rank = f.rank AND m.event_id = f.parent_op_id AND starts_with(m.name, 'aten::')
+        ANTI JOIN gpu_ops AS g ON g.run = f.run AND g.rank = f.rank AND g.op_id = f.event_id
         WHERE
             f.name IN ('aten::fill_', 'aten::zero_', 'aten::normal_', 'aten::uniform_')
             AND lib.is_requested(runs, f.run) AND lib.is_requested(ranks, f.rank)
-            AND NOT EXISTS (FROM gpu_ops AS g WHERE g.run = f.run AND g.rank = f.rank AND g.op_id = f.event_id)
     ),
     _pairs AS MATERIALIZED (
         SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.ts AS root_ts, r.end_ts, r.device_ns, f.event_id AS fill_id, f.name, f.ts

@@ -7,6 +7,8 @@
 CREATE OR REPLACE MACRO lib.iteration_calls(
     -- Name of a relation with the columns of lib.serving_iterations.
     iterations,
+    -- Name of a relation with the columns of lib.iteration_ops.
+    device_ops,
     -- Name of a relation with the columns of lib.modeled_calls.
     calls,
     runs,
@@ -39,7 +41,7 @@ WITH
     _called AS MATERIALIZED (
         SELECT c.*, o.iteration_id, i.request_count, i.new_tokens, i.context_tokens, i.attention_pair_count, a.role, a.query_input, a.key_input, a.value_input
         FROM query_table(calls) AS c
-        JOIN lib.iteration_ops(iterations, runs, ranks) AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.event_id
+        JOIN query_table(device_ops) AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.event_id
         JOIN query_table(iterations) AS i ON i.run = o.run AND i.rank = o.rank AND i.event_id = o.iteration_id
         LEFT JOIN attention_operators AS a ON a.operator = c.name
     ),

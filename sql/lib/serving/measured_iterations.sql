@@ -2,8 +2,8 @@
 CREATE OR REPLACE MACRO lib.measured_iterations(
     -- Name of a relation with the columns of lib.serving_iterations.
     iterations,
-    runs,
-    ranks
+    -- Name of a relation with the columns of lib.iteration_ops.
+    device_ops
 ) AS TABLE
 -- Columns: those of iterations_v1.
 WITH
@@ -12,7 +12,7 @@ WITH
         SELECT
             o.*, o.ts + o.dur AS end_ts,
             greatest(0, o.ts + o.dur - greatest(o.ts, coalesce(max(o.ts + o.dur) OVER earlier, o.ts))) AS added_ns
-        FROM lib.iteration_ops(iterations, runs, ranks) AS o
+        FROM query_table(device_ops) AS o
         WINDOW earlier AS (PARTITION BY o.run, o.rank, o.iteration_id ORDER BY o.ts, o.ts + o.dur, o.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
     _parts AS (

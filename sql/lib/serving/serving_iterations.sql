@@ -80,7 +80,7 @@ WITH
         FROM _outer AS o
         JOIN _busy AS b ON b.run = o.run AND b.rank = o.rank AND b.event_id = o.event_id
         JOIN _chosen AS c ON c.run = o.run AND c.rank = o.rank AND c.priority = o.priority
-        WHERE NOT EXISTS (FROM _annotated AS a WHERE a.run = o.run AND a.rank = o.rank)
+        ANTI JOIN _annotated AS a ON a.run = o.run AND a.rank = o.rank
     )
 SELECT 'annotation' AS detected_by, a.*
 FROM _annotated AS a
@@ -90,7 +90,6 @@ FROM _framed AS f
 UNION ALL BY NAME
 SELECT 'graph' AS detected_by, p.*
 FROM lib._periodic_iterations(runs, ranks) AS p
-WHERE
-    p.event_id IS NOT NULL
-    AND NOT EXISTS (FROM _annotated AS a WHERE a.run = p.run AND a.rank = p.rank)
-    AND NOT EXISTS (FROM _framed AS f WHERE f.run = p.run AND f.rank = p.rank)
+ANTI JOIN _annotated AS a ON a.run = p.run AND a.rank = p.rank
+ANTI JOIN _framed AS f ON f.run = p.run AND f.rank = p.rank
+WHERE p.event_id IS NOT NULL

@@ -30,7 +30,8 @@ WITH
     _windows AS MATERIALIZED (
         SELECT d.*
         FROM lib.device_steps(runs, ranks, NULL, true) AS d
-        WHERE d.step IS NOT NULL AND EXISTS (FROM _ops AS o WHERE o.run = d.run AND o.rank = d.rank)
+        SEMI JOIN _ops AS o ON o.run = d.run AND o.rank = d.rank
+        WHERE d.step IS NOT NULL
     ),
     -- On the host, one lane per thread: spans of the backward pass and the optimizer, and launches.
     _passes AS (
@@ -137,7 +138,7 @@ SELECT
     CASE WHEN n.is_told THEN n.to_ts - n.from_ts - n.received END AS stage_ns
 FROM _anchored AS n
 JOIN rank_spans AS k ON k.run = n.run AND k.rank = n.rank AND k.span = n.span
+ANTI JOIN _measured AS m ON m.run = n.run AND m.rank = n.rank
 WHERE
     lib.is_requested(steps, n.step)
     AND (include_last_profiler_step OR NOT (n.is_last AND k.drops_last_step))
-    AND NOT EXISTS (FROM _measured AS m WHERE m.run = n.run AND m.rank = n.rank)
