@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,3 +69,42 @@ def test_ends_tell_no_clock(store: hta_sql.TraceStore) -> None:
     rows = store.sql("SELECT rank, clock_offset_ns, is_applied FROM rank_clocks").rows()
     assert [rank for rank, *_ in rows] == [0, 1, 2, 3]
     assert not any(is_applied for *_, is_applied in rows)
+
+
+def _rank(rank: int, computes: int) -> list[dict[str, Any]]:
+    """Return events [us]: computing in backward hides most of an all-reduce in the background."""
+    thread = {"ph": "X", "pid": 1, "tid": 1}
+    events = [
+        {**thread, "cat": "user_annotation", "name": f"ProfilerStep#{n}", "ts": t, "dur": 1000}
+        for n, t in enumerate((0, 1000, 2000))
+    ]
+    for start in (0, 1000, 2000):
+        name = "autograd::engine::evaluate_function: MmBackward0"
+        events += [
+            {**thread, "cat": "cpu_op", "name": name, "ts": start + 10, "dur": computes},
+            {
+                **thread,
+                "cat": "user_annotation",
+                "name": "gloo:all_reduce",
+                "tid": 2,
+                "ts": start + 100,
+                # The slower rank arrives with the last bucket; the other one is woken 60 us late.
+                "dur": 800 if rank else 860,
+            },
+        ]
+    return events
+
+
+def test_operators_hide_a_collective_in_the_background(
+    ingest_trace: Callable[..., hta_sql.TraceStore],
+) -> None:
+    """While operators run, a rank does not wait, and a rank that is woken late is trusted."""
+    store = ingest_trace({0: _rank(0, 200), 1: _rank(1, 850)})
+    exposed = store.sql(
+        "SELECT rank, exposed_transfer_ns + exposed_unmatched_ns + exposed_wait_ns FROM step_parts "
+        "WHERE step = 0 ORDER BY rank"
+    ).rows()
+    assert exposed == [(0, 750_000), (1, 40_000)]
+    assert store.sql("SELECT bool_and(end_times_match) FROM matched_collectives").rows() == [
+        (True,)
+    ]

@@ -99,3 +99,19 @@ def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) ->
         others += rank != 1
     assert found >= 0.6 * 60 * len(SIZES)
     assert others <= 2
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_strong_effect_is_certain_in_four_steps(
+    empty: duckdb.DuckDBPyConnection, ranks: int
+) -> None:
+    """A rank that works half as long again as the others in each of four steps is a straggler.
+
+    With two ranks, four blocks leave three degrees of freedom, whatever the effect.
+    """
+    work = noise("normal", (20, 5 * 4, ranks), np.random.default_rng(5))
+    work[:, :, 1] += 0.5
+    name = f"strong {ranks}"
+    fill_jobs(empty, work, name, 4)
+    assert {rank for _, rank in named(empty, name)} == {1}
+    assert len(named(empty, name)) >= 19

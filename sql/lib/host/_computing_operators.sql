@@ -2,7 +2,7 @@
 -- and of autograd's backward pass, which may have a thread of its own.
 --
 -- Operators that communicate are not included, nor are those that wait for communication in one of their operators.
-CREATE OR REPLACE MACRO lib.computing_operators(
+CREATE OR REPLACE MACRO lib._computing_operators(
     runs
 ) AS TABLE
 -- Columns:
