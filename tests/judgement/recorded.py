@@ -133,8 +133,12 @@ def truth_of(folder: Path) -> dict[int, Truth]:
     return found
 
 
-def verdicts_of(plan: Sequence[Planned], folder: Path) -> dict[str, dict[int, str]]:
-    """Ingest the jobs as runs of one store, and return the verdict on each rank of each run."""
+def answers_of(plan: Sequence[Planned], folder: Path) -> tuple[dict[str, dict[int, str]], set[str]]:
+    """Ingest the jobs as runs of one store.
+
+    Returns:
+        The verdict on each rank of each run, and the runs in which advice names a late rank.
+    """
     path = folder / "jobs.store"
     for job in plan:
         hta_sql.ingest(folder / job.name, path, run=job.name).close()
@@ -142,13 +146,19 @@ def verdicts_of(plan: Sequence[Planned], folder: Path) -> dict[str, dict[int, st
         found: dict[str, dict[int, str]] = {job.name: {} for job in plan}
         for row in store.run("stragglers").arrow().to_pylist():
             found[row["run"]][row["rank"]] = row["verdict"]
-    return found
+        advice = store.run("advice").arrow().to_pylist()
+    return found, {row["run"] for row in advice if row["rule"] == "late_rank"}
 
 
-def judged(truth: Mapping[int, Truth], verdicts: Mapping[int, str]) -> Iterator[str]:
-    """Yield what is wrong with the verdicts on a job: ``missed`` or ``innocent``."""
+def judged(
+    truth: Mapping[int, Truth], verdicts: Mapping[int, str], *, is_advised: bool
+) -> Iterator[str]:
+    """Yield what is wrong with the answers for a job: ``missed``, ``innocent`` or ``disagree``."""
+    certain = {rank for rank, verdict in verdicts.items() if verdict in CERTAIN}
+    if is_advised != bool(certain):
+        yield "disagree"
     for rank, told in truth.items():
-        is_certain = verdicts.get(rank) in CERTAIN
+        is_certain = rank in certain
         if told.must_be_named and not is_certain:
             yield "missed"
         if told.is_innocent and is_certain:
@@ -165,11 +175,11 @@ def main() -> None:
     plan = planned(chosen.jobs, chosen.seed)
     with tempfile.TemporaryDirectory() as name:
         record(plan, Path(name), chosen.torch)
-        verdicts = verdicts_of(plan, Path(name))
+        verdicts, advised = answers_of(plan, Path(name))
         counts: dict[str, Counter[str]] = {fault: Counter() for fault in FAULTS}
         for job in plan:
             truth = truth_of(Path(name) / job.name)
-            wrong = list(judged(truth, verdicts[job.name]))
+            wrong = list(judged(truth, verdicts[job.name], is_advised=job.name in advised))
             counts[job.fault].update(["jobs", *wrong, *([] if wrong else ["right"])])
             counts[job.fault]["must be named"] += any(one.must_be_named for one in truth.values())
             if wrong:

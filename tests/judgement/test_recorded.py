@@ -20,18 +20,22 @@ def test_every_kind_of_fault_is_drawn_and_a_seed_draws_the_same_jobs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "wrong"),
+    ("verdicts", "is_advised", "wrong"),
     [
-        ({0: "straggler", 1: "none"}, []),
-        ({0: "suspected", 1: "none"}, ["missed"]),
-        ({0: "none", 1: "suspected"}, ["missed"]),
-        ({0: "straggler", 1: "intermittent"}, ["innocent"]),
-        ({}, ["missed"]),
+        ({0: "straggler", 1: "none"}, True, []),
+        ({0: "straggler", 1: "none"}, False, ["disagree"]),
+        ({0: "suspected", 1: "none"}, False, ["missed"]),
+        ({0: "none", 1: "suspected"}, True, ["disagree", "missed"]),
+        ({0: "straggler", 1: "intermittent"}, True, ["innocent"]),
+        ({}, False, ["missed"]),
     ],
 )
-def test_only_a_certain_verdict_counts(verdicts: dict[int, str], wrong: list[str]) -> None:
-    """A late rank must be named with certainty, and an innocent one must not."""
-    assert list(judged({0: LATE, 1: INNOCENT}, verdicts)) == wrong
+def test_only_a_certain_verdict_counts(
+    verdicts: dict[int, str], wrong: list[str], *, is_advised: bool
+) -> None:
+    """A late rank must be named with certainty and by advice, and an innocent one must not."""
+    truth = {0: LATE, 1: INNOCENT}
+    assert list(judged(truth, verdicts, is_advised=is_advised)) == wrong
 
 
 def test_the_truth_is_the_difference_of_the_busy_times(tmp_path: Path) -> None:
