@@ -87,17 +87,21 @@ def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
 
 @pytest.mark.slow(reason="fuzz")
 def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) -> None:
-    """A delay of one standard deviation is found in at least 60 % of the jobs."""
+    """A delay of one standard deviation is found in at least 60 % of the jobs of four ranks or more.
+
+    Of two ranks, the only peer is as noisy as the late rank.
+    """
     random = np.random.default_rng(3)
     found, others = 0, 0
-    for size in SIZES:
+    sizes = [size for size in SIZES if size > 2]
+    for size in sizes:
         work = noise("normal", (60, 41, size), random)
         work[:, :, 1] += SHARE
         fill_jobs(empty, work, f"late {size}")
     for _, rank in named(empty, "late"):
         found += rank == 1
         others += rank != 1
-    assert found >= 0.6 * 60 * len(SIZES)
+    assert found >= 0.6 * 60 * len(sizes)
     assert others <= 2
 
 

@@ -94,9 +94,12 @@ WITH
     judged AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('items') AS j
     ),
+    waits AS MATERIALIZED (
+        SELECT w.* FROM lib.caused_waits(runs) AS w
+    ),
     -- Use all ranks: the straggler may be a rank that was not requested.
     verdicts AS MATERIALIZED (
-        SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged') AS j
+        SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged', 'waits') AS j
     ),
     late AS MATERIALIZED (
         FROM lib._advice_late_rank('spans', 'verdicts', NULL)

@@ -81,7 +81,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   stage_cost_pct      DOUBLE [%]      Additional wait of the other stages compared with the rank's stage, as a share of the compared time.
 --   late_ns             BIGINT [ns]     Additional own work of the rank, compared with the median of its peers.
 --   late_pct            DOUBLE [%]      late_ns as a share of the compared time.
---   cost_ns             BIGINT [ns]     Median additional exposed wait of the rank's peers, compared with the rank's own wait.
+--   cost_ns             BIGINT [ns]     Median additional exposed wait of the rank's peers, compared with the rank's own wait, at most the time by which the rank arrives late in its collectives.
 --   cost_pct            DOUBLE [%]      cost_ns as a share of the compared time.
 --   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
 --   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the capture time, summed over the ranks that share a group with this rank.
@@ -107,8 +107,11 @@ WITH
     judged_items AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('items') AS j
     ),
+    waits AS MATERIALIZED (
+        SELECT w.* FROM lib.caused_waits(runs) AS w
+    ),
     judged AS MATERIALIZED (
-        SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged_items') AS j
+        SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged_items', 'waits') AS j
     ),
     causes AS MATERIALIZED (
         SELECT c.* FROM lib._lateness_causes('blocks', 'judged') AS c
@@ -124,9 +127,6 @@ WITH
         FROM matched_collectives AS m
         WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank
-    ),
-    waits AS MATERIALIZED (
-        SELECT w.* FROM lib._caused_waits(runs) AS w
     ),
     stages AS MATERIALIZED (
         SELECT g.* FROM lib.slow_stages('judged_items') AS g

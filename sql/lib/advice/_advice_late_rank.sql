@@ -1,7 +1,7 @@
 -- Advice: a straggler delays the other ranks, in all steps or in some.
 --
--- The ceiling is the larger of two times: the straggler's own work beyond that of its peers, and the additional wait
--- of these peers.
+-- The ceiling is the larger of two times, the straggler's own work beyond that of its peers and the additional wait of these
+-- peers, but at most the time by which it arrives after the first rank in its collectives.
 CREATE OR REPLACE MACRO lib._advice_late_rank(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
@@ -12,9 +12,8 @@ CREATE OR REPLACE MACRO lib._advice_late_rank(
 -- Columns: those of _advice_by_rule.
 SELECT
     j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.late_step_count AS event_count, j.late_ns AS affected_ns,
-    -- The loss is measured as a share of the compared time and scaled to the recorded step time. Peers cannot save more than
-    -- the straggler's additional work; the larger estimate is used because either may be inaccurate.
-    round(least(1, greatest(j.cost_ns, j.late_ns) / j.window_ns) * s.recorded_ns)::BIGINT AS ceiling_ns,
+    -- The loss is measured as a share of the compared time and scaled to the recorded step time.
+    round(least(1, j.most_cost_ns / j.window_ns) * s.recorded_ns)::BIGINT AS ceiling_ns,
     CASE j.verdict WHEN 'straggler' THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
     lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count}) AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,

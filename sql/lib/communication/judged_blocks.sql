@@ -36,6 +36,7 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   block_count       BIGINT [count]  Blocks of the item.
 --   late_block_count  BIGINT [count]  Blocks in which the item is late by more than min_pct and three times the noise, and its peers wait for it.
 --   late_blocks       BIGINT[]        Blocks in which the item stands out by eight times the noise.
+--   min_pct           DOUBLE [%]      Minimum lateness and cost of a level, as a share of a block.
 --   block_ns          DOUBLE [ns]     Mean length of a block.
 --   late_ns           DOUBLE [ns]     Median lateness in a block.
 --   mean_late_ns      DOUBLE [ns]     Mean lateness in a block.
@@ -346,6 +347,7 @@ SELECT
     v.n AS block_count,
     v.late_blocks AS late_block_count,
     v.blocks AS late_blocks,
+    v.min_pct::DOUBLE AS min_pct,
     v.block_ns,
     v.middle AS late_ns,
     v.true_mean AS mean_late_ns,

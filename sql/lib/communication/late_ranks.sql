@@ -1,8 +1,9 @@
 -- Verdict on whether each rank is a straggler, from its own time compared with its peers block by block.
 --
 -- A rank is reported only if it has more own work than its peers and they wait for it, both by at least min_pct of
--- lib.compared_items. A suspicion becomes a verdict if one kind of work (compute, copies or idle time) explains 80 %
--- of the lateness and shows in every block, or in all but one of five or more blocks. A suspicion is dropped if a
+-- lib.compared_items. It costs at most the time by which it arrives late in collectives: without it, its peers may wait
+-- for a slow stage instead. A suspicion becomes a verdict if one kind of work (compute, copies or idle time) explains
+-- 80 % of the lateness and shows in every block, or in all but one of five or more blocks. A suspicion is dropped if a
 -- straggler in the run is ten times as late. If the end times of too many collectives disagree, waits are uncertain.
 -- Only a rank that computes or copies for longer is then suspected, because this time is measured on the rank itself.
 CREATE OR REPLACE MACRO lib.late_ranks(
@@ -10,7 +11,9 @@ CREATE OR REPLACE MACRO lib.late_ranks(
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
     -- Name of a relation with the columns of lib.judged_blocks.
-    judged_items
+    judged_items,
+    -- Name of a relation with the columns of lib.caused_waits.
+    waits
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR         Run name.
@@ -24,7 +27,8 @@ CREATE OR REPLACE MACRO lib.late_ranks(
 --   late_blocks      BIGINT[]        Blocks in which the rank stands out.
 --   window_ns        BIGINT [ns]     Total length of the compared blocks.
 --   late_ns          BIGINT [ns]     Own work of the rank beyond that of its peers in the compared blocks.
---   cost_ns          BIGINT [ns]     Wait of the rank's peers beyond its own wait in the compared blocks.
+--   cost_ns          BIGINT [ns]     Wait of the rank's peers beyond its own wait in the compared blocks, at most the time by which it arrives late.
+--   most_cost_ns     BIGINT [ns]     Maximum of what the job would gain if the rank were as fast as its peers.
 --   odds             DOUBLE [1]      Probability that any rank of the run is as late as this one by chance.
 --   odds_limit       DOUBLE [1]      Maximum odds of a straggler in this many blocks; NULL with fewer than three blocks.
 --   trusted_share    DOUBLE [1]      Share of the rank's collectives whose end times agree.
@@ -127,11 +131,21 @@ WITH
     _stages AS (
         SELECT b.run, b.item_id AS rank, any_value(b.stage) AS stage FROM _blocks AS b GROUP BY b.run, b.item_id
     ),
+    -- Without collectives whose end times agree, the arrivals are unknown.
+    _costs AS (
+        SELECT
+            j.run, j.item_id AS rank,
+            least(j.cost_ns * j.block_count, w.late_arrival_ns) AS total_ns,
+            least(greatest(j.cost_ns, j.mean_late_ns) * j.block_count, w.after_first_ns) AS most_ns
+        FROM _judged AS j
+        LEFT JOIN query_table(waits) AS w ON w.run = j.run AND w.rank = j.item_id
+    ),
     _verdicts AS (
         SELECT
-            k.run, k.rank, j.* EXCLUDE (run, item_id), t.trusted_share, t.run_trusted_share < 0.8 AS is_mistrusted, g.stage,
+            k.run, k.rank, j.* EXCLUDE (run, item_id), o.total_ns, o.most_ns, t.trusted_share, t.run_trusted_share < 0.8 AS is_mistrusted, g.stage,
             CASE
                 WHEN t.run IS NULL OR j.run IS NULL OR j.level IS NULL OR j.block_count < 2 THEN 'unknown'
+                WHEN o.total_ns < j.min_pct / 100 * j.block_ns * j.block_count THEN 'none'
                 WHEN t.run_trusted_share < 0.8 AND j.level = 'late' AND t.run_trusted_share >= 0.3 AND 2 * s.measured_ns >= s.more_ns THEN 'suspected'
                 WHEN t.run_trusted_share < 0.8 THEN 'unknown'
                 WHEN j.level = 'late' THEN 'straggler'
@@ -156,6 +170,7 @@ WITH
         FROM _known AS k
         LEFT JOIN _trust AS t ON t.run = k.run AND t.rank = k.rank
         LEFT JOIN _judged AS j ON j.run = k.run AND j.item_id = k.rank
+        LEFT JOIN _costs AS o ON o.run = k.run AND o.rank = k.rank
         LEFT JOIN _steady AS s ON s.run = k.run AND s.item_id = k.rank
         LEFT JOIN _purposeful AS u ON u.run = k.run AND u.item_id = k.rank
         LEFT JOIN _worst AS w ON w.run = k.run
@@ -174,7 +189,8 @@ SELECT
     v.late_blocks,
     round(v.block_ns * v.block_count)::BIGINT AS window_ns,
     round(v.mean_late_ns * v.block_count)::BIGINT AS late_ns,
-    round(v.cost_ns * v.block_count)::BIGINT AS cost_ns,
+    round(v.total_ns)::BIGINT AS cost_ns,
+    round(v.most_ns)::BIGINT AS most_cost_ns,
     v.p AS odds,
     v.late_limit AS odds_limit,
     v.trusted_share,

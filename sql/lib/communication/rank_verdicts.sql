@@ -21,6 +21,9 @@ WITH
     ),
     _judged AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('_items') AS j
+    ),
+    _waits AS MATERIALIZED (
+        SELECT w.* FROM lib.caused_waits(runs) AS w
     )
 SELECT r.run, r.rank, r.verdict, r.is_late
-FROM lib.late_ranks(runs, '_blocks', '_judged') AS r
+FROM lib.late_ranks(runs, '_blocks', '_judged', '_waits') AS r

@@ -3,7 +3,7 @@
 -- In a collective, all ranks wait for the last rank. If the last rank has waited longer in other groups since the
 -- previous collective of the group than a rank that waits for it, the difference is not the fault of the last rank
 -- and is subtracted.
-CREATE OR REPLACE MACRO lib._caused_waits(
+CREATE OR REPLACE MACRO lib.caused_waits(
     runs
 ) AS TABLE
 -- Columns:
@@ -15,6 +15,8 @@ CREATE OR REPLACE MACRO lib._caused_waits(
 --   peer_count          BIGINT [count]  Number of other ranks in the groups of the rank.
 --   wait_ns             BIGINT [ns]     Total wait of the rank, including sends and receives.
 --   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
+--   late_arrival_ns     BIGINT [ns]     How much later than the median rank this rank arrives, summed over its collectives; NULL without collectives.
+--   after_first_ns      BIGINT [ns]     How much later than the first rank this rank arrives, summed over its collectives; NULL without collectives.
 WITH
     _meetings AS MATERIALIZED (
         SELECT
@@ -44,10 +46,25 @@ WITH
         SELECT
             l.run, l.rank,
             count(DISTINCT l.collective_id) AS last_arrival_count,
-            sum(greatest(0, s.wait_ns - greatest(0, l.elsewhere - s.elsewhere)))::BIGINT AS wait_caused_ns
+            sum(greatest(0, s.wait_ns - greatest(0, l.elsewhere - s.elsewhere)))::BIGINT AS caused_ns
         FROM _last AS l
         JOIN _since AS s ON s.run = l.run AND s.collective_id = l.collective_id AND NOT s.is_last
         GROUP BY l.run, l.rank
+    ),
+    -- The upper median: of two ranks, the one that waits.
+    _usual AS MATERIALIZED (
+        SELECT s.run, s.collective_id, -quantile_disc(-s.wait_ns, 0.5) AS wait_ns, max(s.wait_ns) AS most_wait_ns
+        FROM _since AS s
+        WHERE s.is_used
+        GROUP BY s.run, s.collective_id
+    ),
+    _lateness AS (
+        SELECT
+            s.run, s.rank,
+            sum(greatest(0, u.wait_ns - s.wait_ns))::BIGINT AS late_arrival_ns, sum(u.most_wait_ns - s.wait_ns)::BIGINT AS after_first_ns
+        FROM _since AS s
+        JOIN _usual AS u ON u.run = s.run AND u.collective_id = s.collective_id
+        GROUP BY s.run, s.rank
     ),
     _waits AS (
         SELECT
@@ -67,8 +84,9 @@ WITH
     )
 SELECT
     w.run, w.rank, o.run_ns, w.collective_count, coalesce(b.last_arrival_count, 0) AS last_arrival_count,
-    p.peer_count, w.wait_ns, coalesce(b.wait_caused_ns, 0) AS wait_caused_ns
+    p.peer_count, w.wait_ns, coalesce(b.caused_ns, 0) AS wait_caused_ns, l.late_arrival_ns, l.after_first_ns
 FROM _waits AS w
 JOIN _observed AS o ON o.run = w.run
 LEFT JOIN _peers AS p ON p.run = w.run AND p.rank = w.rank
 LEFT JOIN _blame AS b ON b.run = w.run AND b.rank = w.rank
+LEFT JOIN _lateness AS l ON l.run = w.run AND l.rank = w.rank
