@@ -54,10 +54,7 @@ class Browser:
 
     def open(self, page: Path, width: int = 1280) -> None:
         """Open a page and wait until everything is drawn."""
-        # A headless window is at least 500 pixels wide, but a phone is narrower.
-        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        self._driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        self._driver.get(page.as_uri())
+        self.visit(page.as_uri(), width)
         self.wait()
 
     def wait(self, script: str = DRAWN) -> None:
@@ -67,8 +64,11 @@ class Browser:
         waiting = WebDriverWait(self._driver, OPENS_WITHIN_S, poll_frequency=0.05)
         waiting.until(lambda _: self.ask(script))
 
-    def visit(self, url: str) -> None:
-        """Open a URL."""
+    def visit(self, url: str, width: int = 1280) -> None:
+        """Open a URL in a window of a width in pixels."""
+        # A headless window is at least 500 pixels wide, but a phone is narrower.
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self._driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self._driver.get(url)
 
     def go(self, place: str) -> None:

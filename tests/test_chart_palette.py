@@ -25,7 +25,7 @@ SAME = {
 
 NO_THING = {"other", "unknown", "not known", "not told", "(others)", "yes", "no"}
 WAITING = re.compile("wait|receives|synchronization")
-ITS_OWN = {"slow everywhere", "autograd", "communication+memory", "intermittent"}
+ITS_OWN = {"slow on all ranks", "autograd", "communication+memory", "intermittent"}
 """Labels drawn in amber that do not mean waiting.
 
 Amber also marks warnings, ranks that are late at times, and parts of two palettes without waits.

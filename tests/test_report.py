@@ -26,6 +26,7 @@ from hta_sql.report.contents import topics
 from hta_sql.report.first_screen import QUESTIONS
 from hta_sql.report.links import linked
 from hta_sql.results.result import Result
+from hta_sql.results.without_device import NO_DEVICE
 from tests.drawn_marks import charts_in
 from tests.many_ranks import ManyRanks
 from tests.report_pages import Browser, Elements, job_report, kernel, section_of
@@ -216,10 +217,9 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
     """Sections without rows are replaced by sentences that state what they need."""
     store = ingest_trace("host_only.json")
     text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
-    left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[0]
+    left = section_of(text, "not-shown").partition(f"<p>{NO_DEVICE}</p>")[0]
     assert '<li id="temporal_breakdown"' in left.rpartition("<ul>")[2]
-    sentence = "Nothing to show for these traces. Needs: GPU activity."
-    assert sentence in section_of(text, "costs")
+    assert NO_DEVICE in section_of(text, "costs")
     assert "The trace has no kernels, copies or memsets." in section_of(text, "findings")
 
 

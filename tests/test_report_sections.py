@@ -30,6 +30,7 @@ from hta_sql.report.reasons import no_rows
 from hta_sql.report.section import scope_of
 from hta_sql.report.tables import table_markup
 from hta_sql.results.display import TableRows
+from hta_sql.results.without_device import NO_DEVICE
 from tests.shared_stores import ingest_only
 
 TRACES = Path(__file__).parent / "traces"
@@ -56,8 +57,10 @@ def test_nothing_found_is_told_from_nothing_recorded() -> None:
     """A section states that nothing was found only if the events that it needs were recorded."""
     analysis = load_library().find("synchronizations")
     lacks = no_rows(analysis, [NOTHING])
-    assert "Needs: GPU activity and runtime calls; source lines" in lacks
-    assert no_rows(analysis, [NOTHING | {"gpu_op_count": 3}]) == lacks
+    assert lacks == NO_DEVICE
+    without_calls = no_rows(analysis, [NOTHING | {"gpu_op_count": 3}])
+    assert "Needs: GPU activity and runtime calls; source lines" in without_calls
+    assert no_rows(load_library().find("advice"), [NOTHING]) != NO_DEVICE
     there = [NOTHING, NOTHING | {"gpu_op_count": 3, "linked_pct": 100.0}]
     assert (
         no_rows(analysis, there)
@@ -227,3 +230,12 @@ def test_each_position_in_a_topic_is_taken_once() -> None:
     for topic in topics(load_library()):
         stated = [s.position for s in topic.sections if math.isfinite(s.position)]
         assert stated == [*range(1, len(stated) + 1)], topic.key
+
+
+def test_a_common_reason_for_missing_answers_is_stated_once() -> None:
+    """Questions without an answer for the same reason share one line, after the answered ones."""
+    reasons = dict.fromkeys(("idle_causes", "synchronizations", "gpu_summary"), NO_DEVICE)
+    listed = unescape(questions_markup({"step_time_stats"}, reasons))
+    assert listed.count(NO_DEVICE) == 1
+    assert "Why is my GPU idle? Where does the host wait for the GPU?" in listed
+    assert listed.index("Which step is an outlier?") < listed.index("Why is my GPU idle?")

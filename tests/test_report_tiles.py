@@ -10,9 +10,15 @@ from hta_sql.report.tiles import idle_figure, mfu_figure
 @pytest.mark.parametrize(
     ("covered", "expected"),
     [
-        (89.0, ("MFU of 989 TFLOP/s, work known for 89 % of kernel time", "≥ 40 %")),
-        (90.0, ("MFU of 989 TFLOP/s, work known for 90 % of kernel time", "40 %")),
-        (None, ("MFU of 989 TFLOP/s", "40 %")),
+        (
+            89.0,
+            ("MFU, share of the peak of 989 TFLOP/s, work known for 89 % of kernel time", "≥ 40 %"),
+        ),
+        (
+            90.0,
+            ("MFU, share of the peak of 989 TFLOP/s, work known for 90 % of kernel time", "40 %"),
+        ),
+        (None, ("MFU, share of the peak of 989 TFLOP/s", "40 %")),
     ],
 )
 def test_mfu_of_little_covered_time_is_a_lower_bound(
@@ -23,6 +29,6 @@ def test_mfu_of_little_covered_time_is_a_lower_bound(
 
 
 def test_idle_time_has_one_tile() -> None:
-    """Launch-bound time is part of the idle time, so it stands in the label of the same tile."""
-    assert idle_figure(13.0, 12.0) == ("idle, 12 % launch-bound", "13 %")
+    """Waiting for the host is part of the idle time, so it stands in the label of the same tile."""
+    assert idle_figure(13.0, 12.0) == ("idle, 12 % waiting for the host", "13 %")
     assert idle_figure(13.0, None) == ("idle", "13 %")

@@ -176,7 +176,7 @@ def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
             "idle_pct",
         },
         "top_costs": {"cost", "cost_ns", "cost_pct", "worst_rank", "short_name", "message"},
-        "stragglers": {"rank", "verdict", "cause", "cost_pct", "late_ns", "subject"},
+        "stragglers": {"rank", "verdict", "cause", "late_ns", "subject"},
         "advice": {"rule", "rank", "step_saved_ns", "ceiling_pct", "subject"},
     }
     for name, columns in expected.items():
@@ -195,3 +195,16 @@ def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
         print_table(TableRows(pa.table(table), analysis), file=file, width=80)
         heading = names_of(file.getvalue().splitlines())
         assert columns <= {*heading, *(["message"] if "notes" in heading else [])}, name
+
+
+def test_notes_never_outnumber_many_rows() -> None:
+    """Of two columns of sentences, the one with more texts is omitted if each row had two notes."""
+    columns: dict[str, list[Any]] = {
+        "rank": list(range(10)),
+        "message": [f"rank {rank} " + "waits " * 9 for rank in range(10)],
+        "remedy": ["balance the work of the ranks " * 2] * 9 + ["load data faster " * 3],
+    }
+    lines = printed(columns, 60)
+    assert names_of(lines) == ["rank", "remedy"]
+    assert [line[:3] for line in lines if line.startswith("[")] == ["[1]", "[2]"]
+    assert any(line.startswith("(columns not shown: message;") for line in lines)

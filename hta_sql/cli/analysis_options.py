@@ -17,6 +17,8 @@ from hta_sql.library.objects import Library, SqlObject
 VALUELESS = frozenset({"-h", "--help"})
 """Options of the command ``run`` itself that take no value."""
 
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+
 _SCALARS: dict[str, Any] = {
     "BIGINT": click.INT,
     "INTEGER": click.INT,
@@ -102,6 +104,25 @@ def scan(args: Sequence[str], library: Library) -> tuple[list[str], int | None]:
         elif "=" not in arg and arg not in _flags(library) and not _has_value_attached(arg):
             waiting = arg
     return positionals, _integer(version)
+
+
+def refuse_values_of_switches(args: Sequence[str], analysis: SqlObject, ctx: click.Context) -> None:
+    """Raise if an option that is a switch has a value, as in ``--use-gpu-annotation false``.
+
+    Raises:
+        click.UsageError: The message names the switch to use.
+    """
+    switches = {option_name(p) for p in analysis.parameters if p.type == "BOOLEAN"}
+    joined = [(option, value) for option, _, value in (arg.partition("=") for arg in args)]
+    for option, value in (*pairwise(args), *joined):
+        if option in switches and value.lower() in _TRUTHS:
+            wanted = option if _TRUTHS[value.lower()] else f"--no-{option[2:]}"
+            raise click.UsageError(f"{option} takes no value: use {wanted}", ctx)
+
+
+def analyses_with(option: str, library: Library) -> list[str]:
+    """Return the analyses that have an option."""
+    return [a.base_name for a in library.newest() if option in map(option_name, a.parameters)]
 
 
 def folders_in(args: Sequence[str]) -> list[str] | None:

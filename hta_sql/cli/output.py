@@ -74,11 +74,13 @@ def shown_rows(out: Output) -> int | None:
     return (TABLE_ROWS if out.limit is None else out.limit or None) if on_screen else None
 
 
-def send_head(result: Shown, rows: int) -> None:
-    """Print the first rows of a result."""
+def send_head(result: Shown, rows: int, no_rows: str = "") -> None:
+    """Print the first rows of a result; ``no_rows`` is why there are none, if that is known."""
     from hta_sql.results.display import print_table  # noqa: PLC0415
 
-    print_table(result, rows, rows_remedy=ROWS_REMEDY, columns_remedy=COLUMNS_REMEDY)
+    print_table(
+        result, rows, rows_remedy=ROWS_REMEDY, columns_remedy=COLUMNS_REMEDY, no_rows=no_rows
+    )
 
 
 def _send_table(result: Rows, out: Output) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.analysis_options import analysis_options, folders_in, scan
+from hta_sql.cli.analysis_options import (
+    analyses_with,
+    analysis_options,
+    folders_in,
+    refuse_values_of_switches,
+    scan,
+)
 from hta_sql.cli.completion_candidates import complete_analyses
 from hta_sql.cli.failures import HELP_COMMAND
 from hta_sql.cli.options import (
@@ -22,6 +29,11 @@ from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verify_option
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.user_analyses import library_with
+from hta_sql.text import first_of
+
+if TYPE_CHECKING:
+    from hta_sql.results.display import Shown
+    from hta_sql.store.query.trace_store import TraceStore
 
 _ANALYSIS = "hta_sql.analysis"
 _PARAMS = "hta_sql.params"
@@ -54,7 +66,16 @@ class AnalysisCommand(click.Command):
         if name is not None:
             ctx.meta[_ANALYSIS] = library.find(name, version)
             ctx.meta[HELP_COMMAND] = f"{ctx.command_path} STORE {name}"
-        return super().parse_args(ctx, args)
+            refuse_values_of_switches(args, ctx.meta[_ANALYSIS], ctx)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if found := analyses_with(error.option_name, library):
+                raise click.UsageError(
+                    f"{name} has no option {error.option_name}, an option of {first_of(found, 3)}",
+                    ctx,
+                ) from error
+            raise
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """List the command's own parameters and those of the analysis."""
@@ -144,7 +165,8 @@ def run(
         check_scope(opened, given)
         given |= {"version": version}
         if rows:
-            send_head(interruptible(opened, lambda: opened.head(name, rows, **given)), rows)
+            head = interruptible(opened, lambda: opened.head(name, rows, **given))
+            send_head(head, rows, "" if len(head) else _without_device(opened, head, given))
             return
         given |= {"executor": pool}
         result = interruptible(opened, lambda: opened.run(name, **given))
@@ -152,3 +174,14 @@ def run(
             send_chart(result, chart)
     if out.path or not chart:
         send(result, out)
+
+
+def _without_device(opened: TraceStore, result: Shown, given: Mapping[str, Any]) -> str:
+    """Return the sentence about missing device activity, if that is why a result is empty."""
+    from hta_sql.results.without_device import NO_DEVICE, lacks_device  # noqa: PLC0415
+
+    scope = {key: given[key] for key in ("runs", "ranks") if key in given}
+    health = opened.run("rank_health", **scope).records()
+    if result.analysis is None or not lacks_device(result.analysis, health):
+        return ""
+    return f"{NO_DEVICE} What the host did: host_accounting."

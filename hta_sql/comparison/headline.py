@@ -17,7 +17,7 @@ PARTS = {
     "unrecorded": "device busy with unrecorded work",
     "host": "host",
     "other": "device busy outside of steps",
-    "lag": "device behind its host",
+    "lag": "host step minus device step",
 }
 """Names of the parts of a step, for people."""
 

@@ -10,7 +10,7 @@ from hta_sql.errors import ParameterError, RankError, nearest
 from hta_sql.library.sql_files import query_sql
 from hta_sql.overlay.slices import Slice, Wanted
 from hta_sql.store.query.trace_store import TraceStore
-from hta_sql.text import cut_middle
+from hta_sql.text import cut_middle, rank_spans
 
 MS = 1_000_000
 _NAME = 60
@@ -123,7 +123,11 @@ def _steps(store: TraceStore, look: Look, steps: Sequence[int]) -> Look:
         scope: dict[str, Any] = {"runs": [look.wanted.run], "ranks": list(look.wanted.ranks)}
         rows = store.run("profiler_steps", **scope).records()
         known = sorted({row["step"] for row in rows})
-        there = f"available: {known}" if known else "the traces have no profiler steps"
+        there = (
+            f"available steps: {rank_spans(known)}"
+            if known
+            else "the traces have no profiler steps"
+        )
         raise ParameterError(f"No {_listed('step', tuple(steps))}; {there}.")
     return _windowed(look, (start, until), _listed("step", tuple(steps)))
 

@@ -6,7 +6,7 @@ are named because sentences, tiles and cards use their columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -182,4 +182,14 @@ def questions_markup(
         else:
             why = reasons.get(needed if answer in sections else answer, "")
             items.append((question, "", shortly(why)))
-    return render("questions", items=items, need_events=0)
+    return render("questions", items=_by_reason(items), need_events=0)
+
+
+def _by_reason(items: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Join questions without an answer that have the same reason, which is then stated once."""
+    answered = [item for item in items if item[1]]
+    unanswered: dict[str, list[str]] = {}
+    for question, answer, why in items:
+        if not answer:
+            unanswered.setdefault(why, []).append(question)
+    return [*answered, *((" ".join(asked), "", why) for why, asked in unanswered.items())]

@@ -57,7 +57,8 @@ def costs_markup(first: FirstScreen, scope: Mapping[str, Any], rows: int) -> Mar
     ]
     return render(
         "costs",
-        reason=first.failure_of(result) or ("" if len(result) else no_rows(analysis)),
+        reason=first.failure_of(result)
+        or ("" if len(result) else no_rows(analysis, first.rank_health.records())),
         runs=[_costs_of_run(run, costs) for run, costs in runs[:RUNS]],
         is_several=len(runs) > 1,
         is_partial=any(row["cost"] == "unrecorded" for _, costs in runs for row in costs),

@@ -153,7 +153,8 @@ def _compute_share(means: Mapping[str, float]) -> str:
     recorded = _recorded(means)
     if not recorded:
         return ""
-    share = f"GPUs compute for {means['compute_ns'] / recorded:.0%} of"
+    part = means["compute_ns"] / recorded
+    share = f"GPUs compute for {'less than 1%' if 0 < part < 0.005 else f'{part:.0%}'} of"
     if means["step_ns"] - recorded < means["step_ns"] / 100:
         return f"; {share} it"
     return f", {duration_text(recorded)} of it recorded; {share} the recorded time"

@@ -10,6 +10,7 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.report.contents import Section
 from hta_sql.report.headings import column_words
 from hta_sql.results.result import Result
+from hta_sql.results.without_device import NO_DEVICE, lacks_device
 
 _NOTHING = "Nothing to show for these traces. "
 
@@ -55,6 +56,8 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
         analysis: The analysis.
         health: Rows of ``rank_health``, which count the content of the traces.
     """
+    if lacks_device(analysis, health):
+        return NO_DEVICE
     needs = analysis.facts.get("Needs", "nothing")
     first, _, rest = needs.partition("; ")
     if first.startswith("nothing"):

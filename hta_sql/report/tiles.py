@@ -139,8 +139,8 @@ def _mean_wait(rows: list[Row]) -> float:
 
 
 def idle_figure(idle_pct: float, launch_bound_pct: float | None) -> tuple[str, str]:
-    """Return (label, value) of idle time; the label has the part of it that is launch-bound."""
-    part = f", {_percent(launch_bound_pct)} launch-bound" if launch_bound_pct else ""
+    """Return (label, value) of idle time; the label has the part that waits for the host."""
+    part = f", {_percent(launch_bound_pct)} waiting for the host" if launch_bound_pct else ""
     return f"idle{part}", _percent(idle_pct)
 
 
@@ -148,7 +148,7 @@ def mfu_figure(
     mfu_pct: float, peak_tflops: float | None, covered_pct: float | None
 ) -> tuple[str, str]:
     """Return (label, value) of MFU: a lower bound if the FLOPs of many kernels are unknown."""
-    peak = f" of {peak_tflops:,.0f} TFLOP/s" if peak_tflops else ""
+    peak = f", share of the peak of {peak_tflops:,.0f} TFLOP/s" if peak_tflops else ""
     part = (
         f", work known for {_percent(covered_pct)} of kernel time"
         if covered_pct is not None

@@ -73,6 +73,7 @@ def print_table(
     width: int | None = None,
     rows_remedy: str = "",
     columns_remedy: str = "",
+    no_rows: str = "",
 ) -> None:
     """Print the first rows of a result as a table.
 
@@ -87,6 +88,7 @@ def print_table(
         width: Line width [characters]; default: ``COLUMNS``, else the terminal's, else 200.
         rows_remedy: How to get the remaining rows; printed if any are left out.
         columns_remedy: How to get the remaining columns; printed if any are left out.
+        no_rows: Why the result is empty, if the caller knows; default: what the analysis needs.
     """
     file = file or sys.stdout
     room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
@@ -97,7 +99,7 @@ def print_table(
         counts = (len(columns[0].cells), len(result))
         lines += footer(layout, counts, room, rows_remedy, columns_remedy)
     else:
-        lines.append(_reason_for_none(result))
+        lines.append(no_rows or _reason_for_none(result))
     for line in lines:
         file.write(line.rstrip() + "\n")
 

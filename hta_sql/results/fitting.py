@@ -18,6 +18,9 @@ CUT_TEXT = 20
 SENTENCES = frozenset({"message", "next_analysis", "reason", "title", "remedy"})
 """Columns of sentences, which are never cut: they are printed below a table that is too wide."""
 
+MOST_NOTES = 8
+"""Number of notes up to which a table may have more notes than rows."""
+
 NOTES = "notes"
 """Name of the column that refers to the notes of several columns."""
 
@@ -102,14 +105,13 @@ def lay_out(columns: list[TextColumn], shown: Sequence[str], width: int) -> Layo
     table = [c for c in chosen if c not in same]
     notes: list[str] = []
     references: TextColumn | None = None
+    noted: set[str] = set()
     if not _fits([c.width for c in table], width):
-        table, references, notes = _noted(table)
+        table, references, noted, notes = _noted(table)
     dropped = [c for c in table[1:] if c is not references]
     while dropped and not _fits([c.least_width for c in table], width):
         table.remove(dropped.pop())
-    printed = {c.name for c in (*table, *same)}
-    if references:
-        printed |= {c.name for c in chosen if _is_note(c)}
+    printed = {c.name for c in (*table, *same)} | noted
     names = dict.fromkeys(c.name for c in (*chosen, *columns))
     return Layout(
         list(zip(table, _widths(table, width), strict=True)),
@@ -136,22 +138,39 @@ def _constant(columns: list[TextColumn]) -> list[TextColumn]:
     return [] if len(same) == len(columns) else same
 
 
-def _noted(columns: list[TextColumn]) -> tuple[list[TextColumn], TextColumn | None, list[str]]:
-    """Replace columns of sentences with one that refers to notes below the table."""
+def _noted(
+    columns: list[TextColumn],
+) -> tuple[list[TextColumn], TextColumn | None, set[str], list[str]]:
+    """Replace columns of sentences with one that refers to notes below the table.
+
+    A reader would get lost in more notes than rows: then the column with the most texts is omitted.
+    """
     sentences = [c for c in columns if _is_note(c)]
     if not sentences:
-        return columns, None, []
+        return columns, None, set(), []
+    row_count = len(sentences[0].cells)
+    while len(sentences) > 1 and len(_texts(sentences)) > max(row_count, MOST_NOTES):
+        longest = max(sentences, key=lambda c: len(set(c.cells)))
+        sentences.remove(longest)
+        columns = [c for c in columns if c is not longest]
     by_row = [
         [text for text in row if text != NULL]
         for row in zip(*(c.cells for c in sentences), strict=True)
     ]
-    notes = list(dict.fromkeys(text for row in by_row for text in row))
+    notes = _texts(sentences)
     numbers = {text: f"[{number}]" for number, text in enumerate(notes, 1)}
     cells = [" ".join(numbers[text] for text in row) or NULL for row in by_row]
     name = sentences[0].name if len(sentences) == 1 else NOTES
     references = TextColumn(name, cells, is_number=False)
     replaced = [references if c is sentences[0] else c for c in columns]
-    return [c for c in replaced if c not in sentences], references, notes
+    names = {c.name for c in sentences}
+    return [c for c in replaced if c not in sentences], references, names, notes
+
+
+def _texts(sentences: list[TextColumn]) -> list[str]:
+    """Return the distinct texts of columns, row by row."""
+    rows = zip(*(c.cells for c in sentences), strict=True)
+    return list(dict.fromkeys(text for row in rows for text in row if text != NULL))
 
 
 def _is_note(column: TextColumn) -> bool:

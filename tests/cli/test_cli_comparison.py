@@ -15,7 +15,7 @@ from tests.shared_stores import ingest_only
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
-NEGATIVE = "“device behind its host” is negative"
+NEGATIVE = "“host step minus device step” is negative"
 
 
 def test_noise_of_two_steps_is_no_time(

@@ -183,3 +183,28 @@ def test_scan_finds_arguments_between_options() -> None:
     assert scan(["--ranks", "0", "s", "--limit=3", "n"], library) == (["s", "n"], None)
     assert scan(["--include-last-profiler-step", "s", "-ofile", "n"], library) == (["s", "n"], None)
     assert scan(["--version=3", "--", "-s", "n"], library) == (["-s", "n"], 3)
+
+
+def test_a_switch_with_a_value_names_the_switch_to_use(cli: Cli, store: Path) -> None:
+    """A Boolean option takes no value; an option of other analyses names them."""
+    name, option = "user_annotation_breakdown", "--use-gpu-annotation"
+    for arguments in ((option, "false"), (f"{option}=false",)):
+        done = cli("run", store, name, *arguments)
+        assert done.code == 2
+        assert f"{option} takes no value: use --no-use-gpu-annotation. See:" in done.err
+    assert f"use {option}. See:" in cli("run", store, name, option, "TRUE").err
+    done = cli("run", store, "operator_table", option, "false")
+    assert f"operator_table has no option {option}, an option of {name}." in done.err
+
+
+def test_missing_device_activity_is_stated_with_the_option_that_records_it(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """An analysis of the device has this reason only if no trace has device activity."""
+    traces = Path(__file__).parents[1] / "traces"
+    host = tmp_path / "host.json"
+    host.write_bytes((traces / "host_parts.json").read_bytes())
+    done = cli("run", host, "idle_causes")
+    assert done.out.count("No device activity was recorded.") == 1
+    assert "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]" in done.out
+    assert "needs:" not in done.out

@@ -44,10 +44,34 @@ def store(path: Path) -> Iterator[hta_sql.TraceStore]:
 
 
 def test_every_analysis_has_its_topic(store: hta_sql.TraceStore) -> None:
-    """Every analysis is listed under exactly one topic."""
-    listed = [name for names in views.topics(store).values() for name in names.values()]
+    """Every analysis is listed under exactly one topic, next to the questions."""
+    topics = views.topics(store)
+    topics.pop(views.QUESTIONS_TOPIC)
+    listed = [name for names in topics.values() for name in names.values()]
     assert sorted(listed) == sorted(a.base_name for a in load_library().newest())
-    assert "Where the time goes" in views.topics(store)
+    assert "Where the time goes" in topics
+
+
+def test_the_page_opens_with_the_first_answered_question(
+    store: hta_sql.TraceStore, tmp_path: Path
+) -> None:
+    """The page opens with the parts of a step; without a device, with those of the host."""
+    topic, names = next(iter(views.topics(store).items()))
+    assert topic == views.QUESTIONS_TOPIC
+    assert names[views.opening(store, "job", names)] == "step_accounting"
+    ingest_only({0: str(TESTS / "traces" / "host_parts.json")}, tmp_path / "host.store", run="host")
+    with views.opened({views.STORE: str(tmp_path / "host.store")}) as host:
+        assert names[views.opening(host, "host", names)] == "host_accounting"
+        assert "No device activity" in str(views.answer(host, "step_accounting", "host"))
+
+
+def test_answering_columns_come_first(store: hta_sql.TraceStore) -> None:
+    """The rows have all columns of the result, beginning with those that answer the question."""
+    result = views.answer(store, "step_accounting", "job")
+    assert isinstance(result, Result)
+    rows = views.rows_of(result)
+    assert list(rows)[:4] == ["rank", "step", "step_ns", "compute_pct"]
+    assert set(rows) == set(result.columns)
 
 
 def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
@@ -162,8 +186,9 @@ def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
             "return document.querySelector('marimo-vega')?.shadowRoot?.querySelector('canvas')"
         )
         eventually(lambda: rows_shown(chromium).startswith("4 rows"))
-        chromium.click_in("marimo-vega", -0.5, 0.0)
-        eventually(lambda: rows_shown(chromium).startswith("1 row"))
+        # Left of the center: the upper bar, which is rank 0 with its two steps.
+        chromium.click_in("marimo-vega", -0.85, 0.0)
+        eventually(lambda: rows_shown(chromium).startswith("2 rows"))
         own = (
             site,
             site.replace("http", "ws", 1),

@@ -236,7 +236,7 @@ def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) ->
     [
         ({"run": "jbo"}, RankError, "No run 'jbo'; available: job"),
         ({"ranks": [7]}, RankError, "No rank 7 in run 'job'; available ranks: [0, 1]"),
-        ({"steps": [99]}, ParameterError, "No step 99; available: "),
+        ({"steps": [99]}, ParameterError, "No step 99; available steps: 0-1"),
         ({"event": 10**6}, ParameterError, "has no event 1000000"),
         ({"finding": "lunch_bound"}, ParameterError, "No finding 'lunch_bound'"),
         ({"finding": "a", "event": 1}, ParameterError, "already selects an event"),

@@ -23,7 +23,7 @@ from hta_sql.text import duration_unit
 
 VERDICTS = {
     "slow rank": OUTLIER_COLOR,
-    "slow everywhere": ORANGE,
+    "slow on all ranks": ORANGE,
     "as usual": CLASS_COLORS["computation"],
     "not compared": NORMAL_COLOR,
 }

@@ -40,9 +40,9 @@ def _scope(mo, run, store, views):
 
 
 @app.cell
-def _name(known, mo, topic):
+def _name(known, mo, run, store, topic, views):
     names = known[topic.value]
-    name = mo.ui.dropdown(names, value=next(iter(names)), label="analysis")
+    name = mo.ui.dropdown(names, value=views.opening(store, run.value, names), label="analysis")
     return (name,)
 
 
@@ -52,7 +52,7 @@ def _head(mo, name, ranks, run, steps, store, topic):
     mo.vstack(
         [
             mo.hstack([run, ranks, steps, topic, name], justify="start", wrap=True),
-            mo.md(f"## {about.title}\n\n`{name.value}`: {about.full_description}"),
+            mo.md(f"## {about.title}\n\n`{name.value}`: {about.summary}"),
         ]
     )
     return (about,)
@@ -79,23 +79,26 @@ def _chart(mo, result, views):
 @app.cell
 def _table(chart, mo, result, views):
     mo.stop(isinstance(result, str))
-    rows = views.selected(result.df(), chart.selections if chart is not None else {})
+    rows = views.selected(views.rows_of(result), chart.selections if chart is not None else {})
     mo.ui.table(
         rows, format_mapping=views.formats(result), selection=None, page_size=20, label="Rows"
     )
 
 
 @app.cell
-def _sql(about, mo):
+def _sql(about, mo, views):
     mo.accordion(
-        {"SQL and definitions": mo.ui.code_editor(about.text, language="sql", disabled=True)}
+        {
+            "Definitions and columns": mo.md(views.explained(about)),
+            "SQL": mo.ui.code_editor(about.text, language="sql", disabled=True),
+        }
     )
 
 
 @app.cell
 def _question(mo, store, views):
     question = mo.ui.code_editor(views.example(), language="sql", min_height=120).form(
-        submit_button_label="Ask", bordered=False
+        submit_button_label="Run", bordered=False
     )
     mo.vstack(
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,14 +15,21 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.parameters import taken_by
 from hta_sql.library.sql_files import query_sql
-from hta_sql.report.contents import TOPICS
+from hta_sql.report.contents import TOPICS, Section
+from hta_sql.report.contents import topics as contents
+from hta_sql.report.first_screen import QUESTIONS, RECORDED_QUESTIONS
+from hta_sql.report.reasons import nothing_known
 from hta_sql.results.cells import cell_text, column_unit
 from hta_sql.results.result import Result
+from hta_sql.results.without_device import NO_DEVICE, lacks_device
 from hta_sql.store.query.trace_store import TraceStore
 
 STORE = "HTA_SQL_EXPLORER_STORE"
 MEMORY_LIMIT = "HTA_SQL_EXPLORER_MEMORY_LIMIT"
 """Environment variables of the page's process: store to open, and its memory limit."""
+
+QUESTIONS_TOPIC = "Questions"
+"""Topic with which the page opens."""
 
 CHOSEN = "chosen"
 """Name of a chart's selection."""
@@ -58,21 +66,44 @@ def opened(environment: Mapping[str, str]) -> TraceStore:
 
 
 def topics(store: TraceStore) -> dict[str, dict[str, str]]:
-    """Return the analyses by topic, in report order; analyses with a chart come first.
+    """Return what can be chosen: the questions of a report's first screen, then all analyses by topic.
+
+    Analyses are in report order; those that have no section in a report follow.
 
     Returns:
-        Topic ─▶ label (title and name) of an analysis ─▶ name of the analysis.
+        Topic ─▶ label (a question, or title and name) ─▶ name of the analysis.
     """
+    sections = _sections(store)
     found: dict[str, list[SqlObject]] = {}
     for analysis in store.library.newest():
         found.setdefault(analysis.topic, []).append(analysis)
+
+    def in_report(analysis: SqlObject) -> tuple[float, bool, str]:
+        section = sections.get(analysis.base_name)
+        position = section.position if section else math.inf
+        return position, figure_of(analysis) is None, analysis.base_name
+
     order = [*(key for key in TOPICS if key in found), *sorted(set(found) - set(TOPICS))]
-    return {
+    by_topic = {
         TOPICS.get(key, key.capitalize()): {
-            f"{a.title} ({a.base_name})": a.base_name
-            for a in sorted(found[key], key=lambda a: (figure_of(a) is None, a.base_name))
+            f"{a.title} ({a.base_name})": a.base_name for a in sorted(found[key], key=in_report)
         }
         for key in order
+    }
+    return {QUESTIONS_TOPIC: QUESTIONS | RECORDED_QUESTIONS, **by_topic}
+
+
+def opening(store: TraceStore, run: str, names: Mapping[str, str]) -> str:
+    """Return the label of the first analysis that has an answer for a run, or the first of all."""
+    answered = (
+        label for label, name in names.items() if isinstance(answer(store, name, run), Result)
+    )
+    return next(answered, next(iter(names)))
+
+
+def _sections(store: TraceStore) -> dict[str, Section]:
+    return {
+        section.name: section for topic in contents(store.library) for section in topic.sections
     }
 
 
@@ -88,12 +119,12 @@ def steps_of(store: TraceStore, run: str) -> list[int]:
 
 
 def answer(
-    store: TraceStore, name: str, run: str, ranks: Sequence[int], steps: Sequence[int]
+    store: TraceStore, name: str, run: str, ranks: Sequence[int] = (), steps: Sequence[int] = ()
 ) -> Result | str:
     """Run an analysis with those scope parameters that it accepts.
 
     Returns:
-        The result, or a sentence that explains why it has no rows.
+        The result, or a sentence that explains why it has no rows, or none with known values.
     """
     wanted: dict[str, Any] = {
         "runs": [run],
@@ -105,9 +136,12 @@ def answer(
     try:
         result = store.run(name, **taken_by(analysis, given))
         if len(result):
-            return result
+            section = _sections(store).get(name)
+            return (nothing_known(section, result) if section else "") or result
     except HtaSqlError as error:
         return str(error)
+    if lacks_device(analysis, store.run("rank_health", runs=[run]).records()):
+        return NO_DEVICE
     needs = analysis.facts.get("Needs", "data that the traces do not contain")
     return f"No rows. {name} needs: {needs}."
 
@@ -206,13 +240,29 @@ def formats(result: Result) -> dict[str, Callable[[Any], str]]:
     return {name: writer(unit) for name, unit in units.items() if unit}
 
 
+def rows_of(result: Result) -> pd.DataFrame:
+    """Return the rows of a result; columns that its analysis shows on a narrow terminal come first."""
+    shown = result.analysis.shown if result.analysis else []
+    first = [name for name in shown if name in result.columns]
+    frame = result.df()
+    return frame[[*first, *(name for name in result.columns if name not in first)]]
+
+
+def explained(analysis: SqlObject) -> str:
+    """Return the definitions of an analysis and the meaning of its columns, as Markdown."""
+    return f"{analysis.full_description}\n\n{_columns(analysis)}"
+
+
 def schema(store: TraceStore) -> dict[str, str]:
     """Return the tables with their columns, as Markdown."""
     return {
-        table.name: f"{table.summary}\n\n"
-        + "\n".join(
-            f"- `{column.name}` {column.type}{f' [{column.unit}]' if column.unit else ''}: {column.doc}"
-            for column in table.columns
-        )
+        table.name: f"{table.summary}\n\n{_columns(table)}"
         for table in sorted(store.library.tables, key=lambda table: table.name)
     }
+
+
+def _columns(about: SqlObject) -> str:
+    return "\n".join(
+        f"- `{column.name}` {column.type}{f' [{column.unit}]' if column.unit else ''}: {column.doc}"
+        for column in about.columns
+    )

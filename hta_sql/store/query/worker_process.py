@@ -71,7 +71,7 @@ class WorkerProcess:
         return self._process.pid if self._process else None
 
     def is_alive(self) -> bool:
-        """Return whether a process was started, and has neither ended nor been told to."""
+        """Return whether a process was started, is running, and was not stopped."""
         return self._process is not None and self._reason is None and self._process.poll() is None
 
     def grown_bytes(self) -> int:

@@ -19,7 +19,7 @@
 -- ranks stragglers, and a straggler does not make its stage slow.
 --
 -- Title: Stragglers: ranks that delay the others
--- Shown: rank, verdict, cause, cost_pct, late_ns, subject, message, verdict_reason, late_pct
+-- Shown: rank, verdict, cause, late_ns, subject, message, verdict_reason
 -- Also: slow rank, slowest rank, late rank, imbalance, straggler
 -- Status: stable
 -- Since: 0.1

@@ -2,7 +2,7 @@
 --
 -- The k-th occurrence in a step on one rank is compared with the k-th in the same step on the other ranks. Occurrences
 -- outside steps, or launched before the capture began, are excluded. A rank is slow if its mean over all occurrences
--- is 3.5 or more standard deviations above the median of the ranks. An occurrence is slow everywhere if its median
+-- is 3.5 or more standard deviations above the median of the ranks. An occurrence is slow on all ranks if its median
 -- over the ranks is as far above the median of the occurrences. The standard deviation is estimated from the median
 -- absolute deviation, and is at least 1 % of the median. Comparisons need at least three ranks or occurrences. A
 -- collective lasts until its last rank arrives (collective_waits). Times are on the clock shared by all ranks.
@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO operator_across_ranks_v1(
 --   rank_mean_ns   DOUBLE [ns]     Mean duration of all occurrences on the rank.
 --   rank_z         DOUBLE [1]      Distance of rank_mean_ns from the median of the ranks, in standard deviations; NULL for fewer than three ranks.
 --   occurrence_z   DOUBLE [1]      Distance of median_dur_ns from the median of the occurrences, in standard deviations; NULL for fewer than three occurrences.
---   verdict        VARCHAR         slow rank, slow everywhere or as usual; NULL if the occurrence is not slow everywhere and ranks cannot be compared.
+--   verdict        VARCHAR         slow rank, slow on all ranks or as usual; NULL if the occurrence is not slow on all ranks and ranks cannot be compared.
 WITH
     candidates AS (
         SELECT 'device' AS side, g.run, g.rank, g.step, g.event_id, g.name, g.ts, g.dur
@@ -137,7 +137,7 @@ SELECT
     s.occurrence_distance AS occurrence_z,
     CASE
         WHEN r.rank_distance >= 3.5 THEN 'slow rank'
-        WHEN s.occurrence_distance >= 3.5 THEN 'slow everywhere'
+        WHEN s.occurrence_distance >= 3.5 THEN 'slow on all ranks'
         WHEN r.rank_distance IS NOT NULL THEN 'as usual'
     END AS verdict
 FROM ops AS o

@@ -13,7 +13,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_user_annotation_breakdown
--- Needs: user annotations (record_function) with copies on the device, which older profilers do not write; without device copies, use_gpu_annotation := false analyzes the host ranges
+-- Needs: user annotations (record_function) with copies on the device, which older profilers do not write; without device copies, set use_gpu_annotation to false (--no-use-gpu-annotation) to analyze the host ranges
 CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
     runs VARCHAR[] := NULL,
     ranks INTEGER[] := NULL,

@@ -53,9 +53,9 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   stage_ratio           DOUBLE [1]      Compute time of the stage as a multiple of the mean of the other stages in the step; NULL for fewer than two stages.
 --   is_slow_rank          BOOLEAN         Whether the rank is slow in this step; NULL if it cannot be compared.
 --   is_slow_host          BOOLEAN         Whether the host of the rank is slow in this step.
---   is_slow_step          BOOLEAN         Whether the step is slow on the median rank, and therefore counts as slow everywhere.
+--   is_slow_step          BOOLEAN         Whether the step is slow on the median rank, and therefore counts as slow on all ranks.
 --   is_slow_stage         BOOLEAN         Whether the stage is slow in this step; NULL for fewer than two stages.
---   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere or as usual; NULL if nothing can be compared.
+--   verdict               VARCHAR         slow host, slow rank, slow stage, slow on all ranks or as usual; NULL if nothing can be compared.
 --   straggler_verdict     VARCHAR         Verdict of the analysis stragglers on the rank over all steps, whether others wait for it: straggler, suspected, intermittent, none or unknown.
 --   slow_count            BIGINT [count]  Number of steps in which the rank or its host is slow.
 --   step_count            BIGINT [count]  Number of steps of the rank in the comparison.
@@ -180,7 +180,7 @@ SELECT
         WHEN c.host_is_slow AND NOT coalesce(c.rank_is_slow, false) THEN 'slow host'
         WHEN c.rank_is_slow THEN 'slow rank'
         WHEN t.ratio >= slow_stage_ratio THEN 'slow stage'
-        WHEN c.step_middle >= slow_z THEN 'slow everywhere'
+        WHEN c.step_middle >= slow_z THEN 'slow on all ranks'
         WHEN coalesce(c.rank_distance, c.host_distance, t.ratio) IS NOT NULL THEN 'as usual'
     END AS verdict,
     v.verdict AS straggler_verdict,

@@ -84,7 +84,7 @@ WITH
 SELECT
     s.side, s.rank, s.step, s.part, p.pair_level,
     CASE
-        WHEN s.part = 'lag' THEN 'device behind its host'
+        WHEN s.part = 'lag' THEN 'host step minus device step'
         WHEN s.waits_for = 'host' THEN 'not launched yet'
         WHEN s.waits_for = 'device' THEN 'launched, not started'
         WHEN s.waits_for = 'unknown' THEN 'launch not in the trace'
