@@ -10,6 +10,7 @@ import pytest
 
 import hta_sql
 from tests.judgement.job import Fault, Job
+from tests.judgement.kinds import planted
 from tests.judgement.kineto import write
 from tests.judgement.programs import simulate
 from tests.judgement.truth import length
@@ -47,3 +48,11 @@ def test_the_cost_is_what_the_job_gains(tmp_path: Path, seed: int) -> None:
     row = answered(job, tmp_path)
     assert row["verdict"] == "straggler"
     assert row["cost_pct"] == pytest.approx(gain_pct, rel=0.25)
+
+
+def test_if_end_times_disagree_nobody_is_cleared(tmp_path: Path) -> None:
+    """In a job whose end times disagree, ranks that arrive early are unknown like the others."""
+    job, machine, _ = planted("no metadata", 81_130)
+    write(tmp_path / "traces", job, machine)
+    with hta_sql.ingest(tmp_path / "traces", tmp_path / "job.store") as store:
+        assert set(store.run("stragglers").df()["verdict"]) == {"unknown"}

@@ -145,9 +145,9 @@ WITH
             k.run, k.rank, j.* EXCLUDE (run, item_id), o.total_ns, o.most_ns, t.trusted_share, t.run_trusted_share < 0.8 AS is_mistrusted, g.stage,
             CASE
                 WHEN t.run IS NULL OR j.run IS NULL OR j.level IS NULL OR j.block_count < 2 THEN 'unknown'
-                WHEN o.total_ns < j.min_pct / 100 * j.block_ns * j.block_count THEN 'none'
                 WHEN t.run_trusted_share < 0.8 AND j.level = 'late' AND t.run_trusted_share >= 0.3 AND 2 * s.measured_ns >= s.more_ns THEN 'suspected'
                 WHEN t.run_trusted_share < 0.8 THEN 'unknown'
+                WHEN o.total_ns < j.min_pct / 100 * j.block_ns * j.block_count THEN 'none'
                 WHEN j.level = 'late' THEN 'straggler'
                 WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
                 WHEN
