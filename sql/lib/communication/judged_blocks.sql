@@ -253,7 +253,7 @@ WITH
         SELECT
             s.*,
             lib.student_tail(s.middle / greatest(1, s.block_spread * s.median_factor * sqrt(s.factor / s.n)), s.block_freedom) AS block_tail,
-            -- Correlation leaves at least two independent blocks: more of it cannot be told from a few blocks.
+            -- Correlation leaves at least two independent blocks: few blocks do not show more of it.
             lib.student_tail(
                 s.middle / (
                     sqrt((s.usual_freedom * s.usual_spread ** 2 + s.block_freedom * s.block_spread ** 2) / (s.usual_freedom + s.block_freedom))
