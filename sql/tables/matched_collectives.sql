@@ -50,7 +50,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   end_spread_ns            BIGINT [ns]     Time from the earliest to the latest end on any rank, which bounds the error of the wait.
 --   is_last                  BOOLEAN         Whether the rank started last.
 --   ended_before_last_start  BOOLEAN         Whether a rank ended before the last rank started.
---   end_times_match          BOOLEAN         Whether the end times are as close together as is usual in the channel.
+--   end_times_match          BOOLEAN         Whether the end times are as close together as is usual in the channel; for gloo on one host, whether no rank ends before the last one starts.
 --   clock_domain             VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   clock_reference_rank     INTEGER         Reference rank of the clock.
 --   clock_offset_ns          BIGINT [ns]     How far the rank's clock is ahead of the reference in the middle of the capture.
