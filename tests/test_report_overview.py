@@ -183,7 +183,7 @@ def test_a_page_without_steps_links_to_what_the_files_contain(tmp_path: Path) ->
 def suspected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
     """Ingest a job of two steps, which are too few to name its slow rank for certain."""
     folder = tmp_path_factory.mktemp("suspected")
-    write_job(folder / "job", JobSpec(ranks=4, steps=2, stragglers={1: 5_000_000}))
+    write_job(folder / "job", JobSpec(ranks=4, steps=2, stragglers={1: 1_000_000}))
     with hta_sql.ingest(folder / "job", folder / "store", run="job") as opened:
         yield opened
 
