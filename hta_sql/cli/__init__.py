@@ -155,7 +155,7 @@ def _main(args: Sequence[str] | None, watch: QueryWatch | None) -> int:
     # NumPy's linear algebra is not used here, but starts a spinning thread per core: 0.1 s of CPU
     # in each process. Child processes inherit the setting.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    interrupts = Interrupts()
+    interrupts = Interrupts(is_process=args is None)
     try:
         with interrupts.watched():
             code = program.main(args, prog_name="hta-sql", standalone_mode=False, obj=watch)

@@ -19,14 +19,20 @@ Answer = TypeVar("Answer")
 
 
 class Interrupts:
-    """Records that Ctrl-C was pressed, because the engine replaces it with its own error."""
+    """Records that Ctrl-C was pressed, because the engine replaces it with its own error.
 
-    def __init__(self) -> None:
+    Args:
+        is_process: Whether the process ends with the command.
+    """
+
+    def __init__(self, *, is_process: bool) -> None:
         self.seen = False
+        self._is_process = is_process
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.seen = True
-        signal.default_int_handler(number, frame)
+        if not self.seen:  # the second one ends the process, see below
+            self.seen = True
+            signal.default_int_handler(number, frame)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -39,7 +45,9 @@ class Interrupts:
             with _cleaned_up():
                 yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            # An interrupted process ends with its exit code, even if Ctrl-C is pressed once more.
+            ends = self.seen and self._is_process
+            signal.signal(signal.SIGINT, signal.SIG_IGN if ends else before)
 
 
 @contextmanager
