@@ -253,6 +253,17 @@ def test_a_result_larger_than_the_memory_limit_is_refused(path: Path) -> None:
         assert small.sql("SELECT 1 AS a").rows() == [(1,)]
 
 
+def test_what_a_worker_loads_is_not_memory_of_its_first_query(path: Path) -> None:
+    """A worker with a low memory limit survives small queries, its first one too."""
+    with hta_sql.TraceStore(path, safe=True, memory_limit="64MiB") as small:
+        small.sql("SELECT 1 AS a")
+        (worker,) = workers_of(small)._free
+        first = worker.pid
+        small.sql("SELECT 2 AS a")
+        assert worker.pid == first
+        assert worker.grown_bytes() < 16 << 20
+
+
 def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
     """A worker that writes garbage counts as dead, and its output is not unpickled."""
 

@@ -62,6 +62,9 @@ def serve() -> None:
     except HtaSqlError as error:
         _write(answers, _failure(error))
         return
+    with suppress(HtaSqlError):  # a query that needs the catalog raises the error again
+        # Loads the catalog and Arrow, which would count as memory of the first query.
+        _size_of(store.sql("SELECT 1").arrow())
     with bounded_process(options["memory_limit"]):
         _write(answers, {})
         while True:
