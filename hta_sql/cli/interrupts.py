@@ -25,7 +25,7 @@ class Interrupts:
         is_process: Whether the process ends with the command.
     """
 
-    def __init__(self, *, is_process: bool) -> None:
+    def __init__(self, *, is_process: bool = False) -> None:
         self.seen = False
         self._is_process = is_process
 
