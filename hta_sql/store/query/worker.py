@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from hta_sql.errors import HtaSqlError
+from hta_sql.library.sql_files import query_sql
 from hta_sql.machine import remove_temporary
 from hta_sql.store.query.limits import bounded_process, in_time
 from hta_sql.store.query.trace_store import TraceStore
@@ -64,7 +65,7 @@ def serve() -> None:
         return
     with suppress(HtaSqlError):  # a query that needs the catalog raises the error again
         # Loads the catalog and Arrow, which would count as memory of the first query.
-        _size_of(store.sql("SELECT 1").arrow())
+        _size_of(store.sql(query_sql("engine", "database")).arrow())
     with bounded_process(options["memory_limit"]):
         _write(answers, {})
         while True:
