@@ -121,3 +121,47 @@ def test_a_rank_that_the_system_wakes_late_is_trusted(overlapping: hta_sql.Trace
     assert overlapping.sql(
         "SELECT max(end_spread_ns), bool_and(end_times_match) FROM matched_collectives"
     ).rows() == [(60_000, True)]
+
+
+def _stacked_trace(rank: int) -> dict[str, Any]:
+    """Return a trace with Python frames of four ranks, of which rank 2 multiplies for longer."""
+    thread = {"ph": "X", "pid": 1, "tid": 1}
+    frame = f"<built-in method run_backward of torch._C._EngineBase object at 0x7f00000{rank}>"
+    multiplies = 400 if rank == 2 else 100
+    events = []
+    for number in range(8):
+        start = 2000 * number
+        arrives = start + 500 + multiplies
+        reduces = {"tid": 2, "ts": arrives, "dur": start + 1000 - arrives}
+        events += [
+            {
+                **thread,
+                "cat": "user_annotation",
+                "name": f"ProfilerStep#{number}",
+                "ts": start,
+                "dur": 1100,
+            },
+            {
+                **thread,
+                "cat": "python_function",
+                "name": frame,
+                "ts": start + 10,
+                "dur": 480 + multiplies,
+            },
+            {**thread, "cat": "cpu_op", "name": "aten::mm", "ts": start + 20, "dur": multiplies},
+            {**thread, "cat": "user_annotation", "name": "gloo:all_reduce", **reduces},
+        ]
+    group = {"pg_name": "0", "backend_config": "cpu:gloo", "pg_size": 4, "ranks": [0, 1, 2, 3]}
+    info = {"backend": "gloo", "rank": rank, "world_size": 4, "pg_config": [group]}
+    return {"host_name": "node-0", "distributedInfo": info, "traceEvents": events}
+
+
+def test_a_python_frame_is_the_same_on_every_rank(tmp_path: Path) -> None:
+    """Frames with the addresses of objects, which differ between ranks, are compared by name."""
+    (tmp_path / "traces").mkdir()
+    for rank in range(4):
+        text = json.dumps(_stacked_trace(rank))
+        (tmp_path / "traces" / f"rank{rank}.json").write_text(text, encoding="utf-8")
+    with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
+        found = store.sql("SELECT rank, cause, subject FROM stragglers() WHERE is_straggler").rows()
+    assert found == [(2, "host-bound", "aten::mm")]

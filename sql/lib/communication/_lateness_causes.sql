@@ -207,7 +207,7 @@ WITH
     ),
     _titles AS (
         SELECT
-            n.name, regexp_replace(n.name, '#\d+', '#') AS title,
+            n.name, regexp_replace(lib.frame_name(n.name), '#\d+', '#') AS title,
             lib.host_purpose(n.name) AS purpose
         FROM (SELECT DISTINCT h.name FROM _host AS h) AS n
         WHERE NOT regexp_matches(n.name, 'Synchronize|^(cuda|hip)Memcpy$|EventQuery|^ProfilerStep')
