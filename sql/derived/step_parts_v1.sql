@@ -44,6 +44,12 @@ WITH
         LEFT JOIN lib.device_ranks(runs, NULL) AS d ON d.run = k.run AND d.rank = k.rank
         WHERE k.event_count > 0 AND lib.is_requested(runs, k.run)
     ),
+    -- Without collectives, there is nothing that operators of the host could hide.
+    host_only AS (
+        SELECT DISTINCT p.run, p.rank
+        FROM parts AS p
+        ANTI JOIN lib.device_ranks(runs, NULL) AS d ON d.run = p.run AND d.rank = p.rank
+    ),
     stepped AS MATERIALIZED (
         SELECT s.run, s.rank, s.span, s.step, s.ts, s.ts + s.dur AS end_ts, s.is_last
         FROM steps AS s
@@ -198,7 +204,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
         UNION ALL
-        SELECT c.run, c.rank, c.span, 1, c.ts, c.ts + c.dur FROM lib._computing_operators(runs) AS c
+        SELECT c.run, c.rank, c.span, 1, c.ts, c.ts + c.dur FROM lib._computing_operators(runs, 'host_only') AS c
         UNION ALL
         SELECT p.run, p.rank, p.span, 4, p.ts, p.ts + p.waited FROM split AS p WHERE p.waited > 0
         UNION ALL

@@ -59,9 +59,7 @@ WITH
         UNION ALL
         SELECT c.run, c.rank, c.ts, c.dur, {'pid': c.pid, 'tid': c.tid}, 3
         FROM cpu_ops AS c
-        WHERE
-            regexp_matches(c.name, '^(c10d|nccl|gloo|_c10d_functional|record_param_comms)') AND c.dur > 0
-            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
+        WHERE lib.communicates(c.name) AND c.dur > 0 AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         UNION ALL
         SELECT o.run, o.rank, o.ts, o.dur, NULL, 4 FROM _outermost AS o WHERE starts_with(o.name, 'autograd::engine::evaluate_function: ')
         UNION ALL
