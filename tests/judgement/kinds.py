@@ -112,6 +112,13 @@ def _two(random: Random) -> Job:
     return replace(job, faults=faults)
 
 
+def _half(random: Random, *, host: bool) -> Job:
+    job = base(random, ranks=16 if host else random.choice((4, 8, 16)), steps=random.choice((6, 10)))
+    slow = range(8, 16) if host else random.sample(range(job.ranks), job.ranks // 2)
+    job = replace(job, ranks_per_host=8 if host else job.ranks)
+    return replace(job, faults=(fault(random, tuple(sorted(slow)), COMPUTE_FAULTS),))
+
+
 def _link(random: Random, where: str) -> Job:
     job = base(
         random, framework="tensor", ranks=16, tensor=4, ranks_per_host=4, steps=6,
@@ -225,6 +232,8 @@ KINDS: dict[str, Callable[[Random], Job]] = {
     "tp x pp x dp": _three,
     "pp x dp": _pipeline_late,
     "two culprits": _two,
+    "half of the ranks": lambda r: _half(r, host=False),
+    "a host of two": lambda r: _half(r, host=True),
     "slow link, pair": lambda r: _link(r, "pair"),
     "slow link, rank": lambda r: _link(r, "rank"),
     "slow link, host": lambda r: _link(r, "host"),

@@ -8,6 +8,9 @@
 --             peers or, if larger, from the item's own blocks below its median. Lasting deviations (autocorrelation) leave fewer
 --             independent blocks.
 --   p_items   The same test against the spread of its peers' medians.
+--   p_group   For the items of a slow group, such as the ranks of one host: the same test of the gap between the group and the other
+--             items against the spread within both. A group is what is above the widest gap between median own times, from two
+--             items to half of the set. It replaces a larger p_items, because such items inflate each other's spread.
 --   p_often   Binomial test of the number of blocks in which the item is the outlier; within a run of consecutive blocks, only
 --             every second block after the first counts.
 --   p_steps   Binomial test of the number of blocks in which the item stands out, given how often its peers do. The more equal its
@@ -82,6 +85,7 @@ WITH
         SELECT
             p.item_kind, p.run, p.set_id, p.item_id, p.block, p.length, p.block_ns, p.min_pct, p.own,
             round(lib._median_of_others(o.owns, p.own_position))::BIGINT AS peer_own,
+            round(p.own - list_avg(o.owns))::BIGINT AS apart,
             round(p.own - lib._median_of_others(o.owns, p.own_position))::BIGINT AS late,
             round(lib._median_of_others(o.waits, p.wait_position) - p.wait)::BIGINT AS cost
         FROM _placed AS p
@@ -92,7 +96,7 @@ WITH
             c.item_kind, c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, any_value(c.min_pct) AS min_pct, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
             -- The cost is not scaled, so a long block has more weight.
             avg(round(c.late::HUGEINT * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost::HUGEINT * c.length / c.block_ns)::BIGINT) AS cost,
-            avg(c.own) AS own, avg(c.peer_own) AS peer_own,
+            avg(c.own) AS own, avg(c.peer_own) AS peer_own, round(median(c.apart))::BIGINT AS apart,
             count(*) OVER (PARTITION BY c.item_kind, c.run, c.set_id) AS set_size
         FROM _compared AS c
         GROUP BY c.item_kind, c.run, c.set_id, c.item_id
@@ -228,6 +232,25 @@ WITH
         FROM _positions AS s
         JOIN _sorted_middles AS m ON m.item_kind = s.item_kind AND m.run = s.run AND m.set_id = s.set_id
     ),
+    _ordered AS (
+        SELECT
+            i.item_kind, i.run, i.set_id, i.set_size, i.apart, lag(i.apart) OVER in_order AS beneath,
+            row_number() OVER in_order - 1 AS lower_count, i.set_size - row_number() OVER in_order + 1 AS upper_count,
+            sum(i.apart) OVER in_order - i.apart AS lower_total, sum(i.apart) OVER in_set - sum(i.apart) OVER in_order + i.apart AS upper_total,
+            sum(i.apart::HUGEINT * i.apart) OVER in_set AS square
+        FROM _items AS i
+        WINDOW
+            in_set AS (PARTITION BY i.item_kind, i.run, i.set_id),
+            in_order AS (PARTITION BY i.item_kind, i.run, i.set_id ORDER BY i.apart, i.item_id ROWS UNBOUNDED PRECEDING)
+    ),
+    _groups AS MATERIALIZED (
+        SELECT
+            o.item_kind, o.run, o.set_id, o.apart AS least, o.apart - o.beneath AS gap,
+            sqrt(greatest(0, o.square - o.lower_total::DOUBLE ** 2 / o.lower_count - o.upper_total::DOUBLE ** 2 / o.upper_count) / (o.set_size - 2)) AS spread
+        FROM _ordered AS o
+        WHERE o.upper_count >= 2 AND 2 * o.upper_count <= o.set_size
+        QUALIFY row_number() OVER (PARTITION BY o.item_kind, o.run, o.set_id ORDER BY o.apart - o.beneath DESC, o.upper_count) = 1
+    ),
     _spreads AS (
         SELECT
             c.*,
@@ -246,8 +269,10 @@ WITH
             (s.from_middle - s.centre) / sqrt(1 + 1 / (s.set_size - 1)) AS item_distance,
             CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END AS item_spread,
             s.set_size - 2 AS item_freedom,
+            CASE WHEN s.apart >= g.least THEN g.gap ELSE 0 END AS gap, coalesce(g.spread, 0) AS group_spread,
             4 AS usual_freedom, 0.05 * s.block_ns AS usual_spread
         FROM _spreads AS s
+        LEFT JOIN _groups AS g ON g.item_kind = s.item_kind AND g.run = s.run AND g.set_id = s.set_id
     ),
     _tails AS (
         SELECT
@@ -266,14 +291,19 @@ WITH
                 s.item_distance
                     / sqrt((s.usual_freedom * s.usual_spread ** 2 + s.item_freedom * s.item_spread ** 2) / (s.usual_freedom + s.item_freedom)),
                 s.usual_freedom + s.item_freedom
-            ) AS usual_item_tail
+            ) AS usual_item_tail,
+            lib.student_tail(
+                s.gap
+                    / sqrt((s.usual_freedom * s.usual_spread ** 2 + s.item_freedom * s.group_spread ** 2) / (s.usual_freedom + s.item_freedom)),
+                s.usual_freedom + s.item_freedom
+            ) AS group_tail
         FROM _statistics AS s
     ),
     _tested AS (
         SELECT
             s.*,
             CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * least(s.block_tail, s.usual_block_tail)) END AS p_blocks,
-            CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * least(s.item_tail, s.usual_item_tail)) END AS p_items,
+            CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * least(s.item_tail, s.usual_item_tail, s.group_tail)) END AS p_items,
             CASE
                 WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
             END AS p_often,
