@@ -113,7 +113,9 @@ def _two(random: Random) -> Job:
 
 
 def _half(random: Random, *, host: bool) -> Job:
-    job = base(random, ranks=16 if host else random.choice((4, 8, 16)), steps=random.choice((6, 10)))
+    job = base(
+        random, ranks=16 if host else random.choice((4, 8, 16)), steps=random.choice((6, 10))
+    )
     slow = range(8, 16) if host else random.sample(range(job.ranks), job.ranks // 2)
     job = replace(job, ranks_per_host=8 if host else job.ranks)
     return replace(job, faults=(fault(random, tuple(sorted(slow)), COMPUTE_FAULTS),))
