@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO advice_v1(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   position       BIGINT [1]      Position of the rule in its run, ordered by possible saving and the same on all ranks; rule 1 saves the most.
+--   position       BIGINT [1]      Position of the rule in its run, ordered by possible saving and the same on all ranks; slow_link precedes exposed_transfer, which it explains.
 --   rule           VARCHAR         Name of the rule.
 --   title          VARCHAR         Recommendation in a few words.
 --   rank           INTEGER         Rank of the process.
@@ -296,7 +296,8 @@ WITH
         SELECT
             m.*,
             count(*) OVER rule AS rank_count,
-            max(m.ceiling_ns) OVER rule AS most_ns,
+            -- A slow link is a reason for exposed transfers, so both stand together, the reason first.
+            max(m.ceiling_ns) OVER (PARTITION BY m.run, CASE m.rule WHEN 'slow_link' THEN 'exposed_transfer' ELSE m.rule END) AS most_ns,
             row_number() OVER (PARTITION BY m.run, m.rule ORDER BY m.ceiling_ns DESC NULLS LAST, m.rank) = 1 AS is_worst
         FROM measured AS m
         -- Less than a microsecond is not worth a change.
@@ -305,7 +306,7 @@ WITH
     )
 SELECT
     r.run,
-    dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule = 'largest_loss', r.rule) AS position,
+    dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule IN ('largest_loss', 'exposed_transfer'), r.rule) AS position,
     r.rule,
     t.title,
     r.rank,
