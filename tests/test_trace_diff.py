@@ -224,7 +224,7 @@ def test_what_is_not_there_is_named(
         LabeledTrace("x")
     with pytest.raises(ParameterError, match="not a LabeledTrace, TraceAnalysis, Trace or folder"):
         TraceDiff.compare_traces(one, 7)  # type: ignore[arg-type]
-    with pytest.raises(RankError, match="No rank 5 in run 'one'; available ranks: 0"):
+    with pytest.raises(RankError, match="No rank 5; available ranks: 0 in run one"):
         compare(Side(store, "one", ranks=[5]), Side(store, "three"))
 
 

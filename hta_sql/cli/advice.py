@@ -55,11 +55,9 @@ def advice(
     the evidence, use: hta-sql run STORE advice.
     """
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.cli.scope import check_scope  # noqa: PLC0415
 
     with open_to_query(store, memory_limit=memory_limit) as opened:
         scope = {"runs": runs, "ranks": ranks, "steps": steps}
-        check_scope(opened, scope)
         part = opened.of_roles(roles)
         # A call without parameters reads the materialized answer, if there is one.
         limit = {"min_pct": min_pct} if min_pct else {}

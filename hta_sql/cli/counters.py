@@ -58,7 +58,7 @@ def counters(
 
     with logged(verbose=False), hta_sql.open(store, verify=verifies()) as opened:
         name = run or opened.runs()[0]
-        opened.check_scope([name], ())
+        opened.check_scope({"runs": [name]})
         for rank in ranks if ranks is not None else opened.ranks(name):
             done = write_counters(
                 opened,

@@ -58,6 +58,8 @@ def failure_of(error: Exception) -> Failure | None:
 
 def _usage_message(error: click.UsageError) -> str:
     message = error.format_message().replace(". (Did", " (Did").rstrip(".")
+    # The only option that resembles another one does so by chance, and is named below.
+    message = message.removesuffix(". Did you mean '--help'?")
     end = "" if message.endswith("?") else "."
     context = error.ctx
     command = context.meta.get(HELP_COMMAND, context.command_path) if context else "hta-sql"

@@ -20,6 +20,15 @@ from hta_sql.cli.verifying import verify_option
 from hta_sql.errors import HtaSqlError
 
 
+def _refuse_steps(ctx: click.Context, _: click.Parameter, steps: str | None) -> None:
+    """Explain how to select steps, because the report always covers all of them."""
+    if steps is not None:
+        raise click.UsageError(
+            f"a report covers all steps; choose one on its page, or use hta-sql run STORE NAME --steps {steps}",
+            ctx,
+        )
+
+
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
 @store_argument(metavar="STORE[:RUN]|TRACES")
 @click.option(
@@ -30,6 +39,7 @@ from hta_sql.errors import HtaSqlError
     help="The HTML file.",
 )
 @scope_options
+@click.option("--steps", hidden=True, expose_value=False, callback=_refuse_steps)
 @roles_option
 @analyses_option
 @memory_limit_option

@@ -153,7 +153,6 @@ def run(
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send, send_chart, send_head, shown_rows  # noqa: PLC0415
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415
-    from hta_sql.cli.scope import check_scope  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import PROCESSES, executor_for  # noqa: PLC0415
 
     given = {key: value for key, value in parameters.items() if value is not None}
@@ -162,7 +161,6 @@ def run(
         executor_for(executor or PROCESSES) as pool,
         open_to_query(store, analyses, memory_limit) as opened,
     ):
-        check_scope(opened, given)
         given |= {"version": version}
         if rows:
             head = interruptible(opened, lambda: opened.head(name, rows, **given))

@@ -38,7 +38,7 @@ def content_digest(store: TraceStore, run: str) -> str:
     Raises:
         RankError: There is no such run.
     """
-    store.check_scope([run], [])
+    store.check_scope({"runs": [run]})
     entries = [entry for entry in read_manifest(str(store.path)).entries if entry.run == run]
     contents = [
         [

@@ -214,7 +214,8 @@ def _compared(
         if not len(found):
             known = ", ".join(map(str, side.known_steps()[:20])) or "none"
             raise ParameterError(
-                f"Run {side.run!r} does not have the requested steps; available steps: {known}."
+                f"Run {side.run!r} has no times in the requested steps; its steps: {known}, of which "
+                "the last is excluded unless include_last_profiler_step is true."
             )
     names = {"control": control.run, "test": test.run}
     given = narrowing({"ranks": control.ranks or test.ranks, "steps": control.steps or test.steps})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hta_sql.errors import RankError
 from hta_sql.library.parameters import narrowing
 from hta_sql.library.sql_files import query_sql
 from hta_sql.results.result import Result
@@ -56,10 +55,6 @@ class Side:
         return self.store.run("stragglers_v1", runs=scope["runs"], ranks=scope["ranks"])
 
     def _scope(self) -> dict[str, Any]:
-        unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))
-        if unknown and self.run in self.store.runs():
-            known = ", ".join(map(str, self.store.ranks(self.run)[:20]))
-            raise RankError(f"No rank {unknown[0]} in run {self.run!r}; available ranks: {known}.")
         return {"runs": [self.run], "ranks": self.ranks, "steps": self.steps}
 
     def known_steps(self) -> list[int]:

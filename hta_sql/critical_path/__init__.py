@@ -101,7 +101,7 @@ def _edges_between(
 def _nodes_of(store: TraceStore, window: Mapping[str, Any]) -> pa.Table:
     """Return the rows of ``critical_path_nodes`` for a window of one rank."""
     values = _values(store, "critical_path_nodes", window)
-    store.check_scope(values["runs"], values["ranks"])
+    store.check_scope(values)
     found = store.run_over(
         "critical_path_nodes_v1", query_sql("critical_path", "nodes"), {}, values
     ).arrow()

@@ -42,8 +42,8 @@ def write_portable(
     """
     if path.is_dir():
         raise StoreError(f"{str(path)!r} is a folder; duckdb is written to a single file.")
-    store.check_scope(runs, ranks)
     scope: dict[str, Any] = {"runs": list(runs) or None, "ranks": list(ranks) or None}
+    store.check_scope(scope)
     with made_folder(path.parent), replacing(path) as partial:
         shutil.copyfile(template(store.library), partial)
         try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hta_sql.errors import ParameterError, RankError, nearest
+from hta_sql.errors import ParameterError, nearest
 from hta_sql.library.declared import Parameter
 from hta_sql.library.objects import SqlObject
 
@@ -18,9 +18,6 @@ _SCALARS: dict[str, tuple[type, ...]] = {
 }
 TYPES = tuple(_SCALARS)
 """Allowed types of a parameter, or of the items of a list parameter."""
-
-_LISTED = 20
-"""Maximum number of runs or ranks that an error lists."""
 
 _WORDS = {
     "BIGINT": "an integer",
@@ -88,31 +85,3 @@ def taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, An
     """Return the given parameters that an analysis accepts."""
     known = {parameter.name for parameter in analysis.parameters}
     return {key: value for key, value in parameters.items() if key in known}
-
-
-def refuse_unknown(
-    store: str,
-    sizes: Iterable[tuple[str, int, int]],
-    wanted_runs: Iterable[str],
-    wanted_ranks: Iterable[int],
-) -> None:
-    """Raise if a requested run or rank is not in a store.
-
-    Raises:
-        RankError: A run or rank is missing; the message lists the existing ones.
-    """
-    sizes = list(sizes)
-    runs = sorted({run for run, *_ in sizes})
-    ranks = sorted({rank for _, rank, _ in sizes})
-    for run in wanted_runs:
-        if run not in runs:
-            raise RankError(f"No run {run!r} in {store!r}; available runs: {_first(runs)}.")
-    for rank in wanted_ranks:
-        if rank not in ranks:
-            raise RankError(f"No rank {rank} in {store!r}; available ranks: {_first(ranks)}.")
-
-
-def _first(names: Sequence[str | int]) -> str:
-    """Join the first names of a list, and count all if some are omitted."""
-    more = f", ... ({len(names):,} in total)" if len(names) > _LISTED else ""
-    return ", ".join(map(str, names[:_LISTED])) + more

@@ -160,6 +160,10 @@ def _aligned(text: str, place: tuple[TextColumn, int]) -> str:
     return blank + text if column.is_number else text + blank
 
 
+_LAST = "include_last_profiler_step"
+_LAST_STEP = f"The last profiler step is excluded by default ({_LAST})."
+
+
 def _reason_for_none(result: Shown) -> str:
     """Return why there are no rows.
 
@@ -169,10 +173,12 @@ def _reason_for_none(result: Shown) -> str:
     analysis = result.analysis
     needs = analysis.facts.get("Needs") if analysis else None
     given = " or ".join(result.given)
+    parameters = {parameter.name for parameter in analysis.parameters} if analysis else set()
     return " ".join(
         [
             "No rows.",
             *([f"The selected {given} may exclude everything."] if given else []),
+            *([_LAST_STEP] if "steps" in result.given and _LAST in parameters else []),
             *([f"{analysis.base_name} needs: {needs}."] if analysis and needs else []),
         ]
     )

@@ -135,6 +135,10 @@ def test_unknown_steps_and_ranks_are_listed(cli: Cli, store: Path) -> None:
     shown.fails(1, "No step 7", "available steps: 0-3 in run a")
     shown = cli("run", f"{store}", "step_accounting", "--runs", "c", "--steps", "7")
     shown.fails(1, "No step 7", "no steps")
+    shown = cli("run", f"{store}", "step_accounting", "--runs", "a", "--steps", "3")
+    assert "The last profiler step is excluded by default (include_last_profiler_step)" in shown.out
+    cli("report", store, "-o", "x.html", "--steps", "7").fails(2, "a report covers all steps")
+    cli("doctor", store, "--steps", "7").fails(2, "No such option '--steps'. See:")
     cli("advice", f"{store}", "--ranks", "5").fails(1, "No rank 5", "available ranks: 0 in run a")
 
 

@@ -194,9 +194,10 @@ def test_a_store_compares_its_runs(few: TraceStore) -> None:
 
 def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:
     """The error for a side without the requested steps lists the existing steps."""
-    with pytest.raises(
-        ValueError, match="does not have the requested steps; available steps: 10, 11"
-    ):
+    with pytest.raises(ValueError, match="No step 99; available steps: 10-"):
         compare_steps(Side(few, "noise0"), Side(few, "noise0", steps=[99]))
+    last = Side(few, "noise0").known_steps()[-1]
+    with pytest.raises(ValueError, match=r"its steps: 10, 11, .* the last is excluded unless"):
+        compare_steps(Side(few, "noise0"), Side(few, "noise0", steps=[last]))
     with pytest.raises(ValueError, match="not a valid rename"):
         compare_steps(Side(few, "noise0"), Side(few, "noise0"), renamed=["gemm"])

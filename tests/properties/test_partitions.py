@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hta_sql.errors import RankError
 from hta_sql.library.objects import load_library
-from hta_sql.library.parameters import refuse_unknown
 from hta_sql.store.query import distributed, execution, partitions
 from hta_sql.store.query.partitions import unsplit_reason
 from tests.properties.test_recomputed import job
@@ -103,13 +101,6 @@ def test_there_are_some() -> None:
             "its rows combine several runs",
         ),
     }
-
-
-def test_an_unknown_run_does_not_list_thousands_of_others() -> None:
-    """The error about an unknown run lists the first twenty runs and the number of all."""
-    sizes = [(f"run{number:04}", 0, 1) for number in range(2_000)]
-    with pytest.raises(RankError, match=r"run0019, \.\.\. \(2,000 in total\)\.$"):
-        refuse_unknown("job.store", sizes, ["run9999"], [])
 
 
 def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:

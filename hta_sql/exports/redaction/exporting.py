@@ -73,7 +73,7 @@ def export_redacted(
             )
         return _write_traces(_traces(source, selection), Path(target), redact)
     with TraceStore(source) as opened:
-        opened.check_scope(selection.runs, selection.ranks)
+        opened.check_scope({"runs": selection.runs, "ranks": selection.ranks})
     with temporary_folder() as temporary:
         copy = Path(temporary, "redacted.store")
         redact_store(store_folder(source), copy, redact, selection.runs)

@@ -12,7 +12,7 @@ from hta_sql.closing import Closing
 from hta_sql.errors import AnalysisNotFoundError, StoreError, nearest
 from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject
-from hta_sql.library.parameters import check_parameters, narrowing, refuse_unknown, taken_by
+from hta_sql.library.parameters import check_parameters, narrowing, taken_by
 from hta_sql.library.user_analyses import Analyses, library_of, user_folders
 from hta_sql.results.result import Result
 from hta_sql.store.disk.folder import store_folder
@@ -23,6 +23,7 @@ from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
 from hta_sql.store.query.partitions import is_partitioned, tasks
+from hta_sql.store.query.requested_scope import check_scope
 from hta_sql.store.query.role_stores import ByRole
 from hta_sql.store.query.sandbox import reading
 from hta_sql.store.query.workers import Workers
@@ -159,7 +160,7 @@ class TraceStore(ByName, ByRole, Closing):
 
         Raises:
             AnalysisNotFoundError: The analysis or version does not exist.
-            ParameterError: A parameter is unknown, or a value has the wrong type.
+            ParameterError: A parameter or step is unknown, or a value has the wrong type.
             RankError: A requested run or rank is not in the store.
             StoreError: Workers of the executor cannot see the store.
         """
@@ -175,7 +176,7 @@ class TraceStore(ByName, ByRole, Closing):
             drawn_from = self.run(drawn, executor=executor, **taken)
         about = (analysis, narrowing(parameters), drawn_from)
         if executor and not is_kept and is_partitioned(analysis, self.library):
-            self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+            self.check_scope(values)
             parts = self._elsewhere(analysis, values, executor)
             paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
             return Result.of_rows(partial(read, self._folder, parts, analysis), *about, paths)
@@ -218,7 +219,7 @@ class TraceStore(ByName, ByRole, Closing):
         self, analysis: SqlObject, values: dict[str, Any], *, is_kept: bool
     ) -> list[Question]:
         """Return the queries of an analysis for the store as it is currently open."""
-        self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+        self.check_scope(values)
         if is_kept:
             return [(sqltext.of_scope(sqltext.stored_answer(analysis.base_name), values), values)]
         return questions_of(analysis, values, self._connection.opened().ranks)
@@ -340,7 +341,7 @@ class TraceStore(ByName, ByRole, Closing):
         scope = {key: value for key, value in wanted.items() if key.removesuffix("s") in columns}
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
-            self.check_scope(runs or (), ranks or ())
+            self.check_scope(wanted)
             return Result.of_rows(table_of(con, [(sqltext.of_scope(name, scope), scope)]))
 
         return self._connection.run(question, runs)
@@ -391,6 +392,6 @@ class TraceStore(ByName, ByRole, Closing):
             con.register_filesystem(filesystem)
         con.execute(sqltext.attach(self.catalog_path, name))
 
-    def check_scope(self, wanted_runs: Iterable[str], wanted_ranks: Iterable[int]) -> None:
-        """Raise a RankError if a run or rank is not in the store."""
-        refuse_unknown(str(self.path), self._connection.opened().ranks, wanted_runs, wanted_ranks)
+    def check_scope(self, requested: Mapping[str, Any]) -> None:
+        """Raise an error if the requested ``runs``, ``ranks`` or ``steps`` are not in the store."""
+        check_scope(str(self.path), self._connection, requested)
