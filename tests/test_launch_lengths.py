@@ -82,7 +82,7 @@ def test_gaps_of_a_slower_host_have_the_same_cause(step: Any, tmp_path: Path) ->
         path.write_text(json.dumps(trace), encoding="utf-8")
         with hta_sql.ingest(path, tmp_path / name) as store:
             rows = store.run("advice").records()
-        found.append({row["rule"]: (row["event_count"], row["ceiling_ns"]) for row in rows})
+        found.append({row["rule"]: (row["event_count"], row["saved_ns"]) for row in rows})
     plain, slow = found
     assert plain.keys() & {"launch_bound", "host_work"}
     assert slow == {rule: (count, SCALE * ns) for rule, (count, ns) in plain.items()}

@@ -169,9 +169,9 @@ def test_a_rule_speaks_of_what_is_planted(rule: str, advice: list[dict[str, Any]
     assert found.keys() & RULES.keys() == {rule}
     assert not found.keys() & {"launch_bound", "queued_gaps", "exposed_transfer", "largest_loss"}
     row = found[rule]
-    assert row["ceiling_ns"] == lost
-    assert row["ceiling_pct"] == pytest.approx(120 * threshold, rel=0.05)
-    assert row["combined_ceiling_ns"] >= lost
+    assert row["saved_ns"] == lost
+    assert row["saved_pct"] == pytest.approx(120 * threshold, rel=0.05)
+    assert row["combined_saved_ns"] >= lost
     assert row["remedy"].endswith(".")
 
 
@@ -232,4 +232,4 @@ def test_captures_say_how_far_a_graph_is_padded(tmp_path: Path, factor: float) -
         found = [row for row in store.run("advice").records() if row["rule"] == "graph_padding"]
     assert {row["padded_tokens"] for row in iterations} == {100}
     assert {row["padded_request_count"] for row in iterations} == {None}
-    assert [row["ceiling_ns"] for row in found] == ([lost] if factor > 1 else [])
+    assert [row["saved_ns"] for row in found] == ([lost] if factor > 1 else [])

@@ -177,7 +177,7 @@ def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
         },
         "top_costs": {"cost", "cost_ns", "cost_pct", "worst_rank", "short_name", "message"},
         "stragglers": {"rank", "verdict", "cause", "late_ns", "subject"},
-        "advice": {"rule", "rank", "step_saved_ns", "ceiling_pct", "subject"},
+        "advice": {"rule", "rank", "step_saved_ns", "saved_pct", "subject"},
     }
     for name, columns in expected.items():
         analysis = library.find(name)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ACROSS_RANKS = ("late_rank", "slow_link", "slow_stage")
 """Rules whose evidence compares ranks."""
 
+LARGEST_LOSS = "largest_loss"
+"""Rule that names the largest loss if no recommendation saves 3 %."""
+
 
 @click.command(short_help="List what to change, what it saves at most, and how to check it.")
 @store_argument(metavar="STORE[:RUN]|TRACES")
@@ -83,17 +86,25 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
         applicable = list(rows)
-        click.echo(f"{run}: {counted(len(applicable), 'recommendation')}{_together(applicable)}")
+        count = sum(row["rule"] != LARGEST_LOSS for row in applicable)
+        click.echo(f"{run}: {counted(count, 'recommendation')}{_together(applicable)}")
         for row in applicable:
             click.echo(wrapped(_paragraph(row, store, _replayed(opened, row))))
     if not found:
-        note(
-            "No recommendations: none saves as much as --min-pct requires, or the traces have no events."
-        )
+        note(f"No recommendations: {_reason_for_none(given)}.")
         if other := _other_content(opened):
             note(f"{other[0]} have a separate analysis: {other[1].format(shlex.quote(store))}")
         elif not any(row["gpu_op_count"] for row in opened.run("rank_health").records()):
             note("The traces contain no device activity, which most rules require.")
+
+
+def _reason_for_none(given: Mapping[str, Any]) -> str:
+    """Return why no rule applies, not even the one about the largest loss."""
+    if given.get("min_pct"):
+        return f"none saves {given['min_pct']:g} % of the step time (--min-pct)"
+    if given.get("steps"):
+        return "the selected steps have no times; the last profiler step is excluded"
+    return "the traces have no events"
 
 
 def _other_content(opened: TraceStore) -> tuple[str, str] | None:
@@ -109,12 +120,10 @@ def _together(rows: list[dict[str, Any]]) -> str:
 
     It is empty unless at least two rules have a ceiling.
     """
-    if sum(row["ceiling_ns"] is not None for row in rows) < 2:
+    if sum(row["saved_ns"] is not None for row in rows) < 2:
         return ""
-    most = max(rows, key=lambda row: row["combined_ceiling_ns"] or 0)
-    return (
-        f"; together they save {most['combined_ceiling_pct']:.1f} % at most (rank {most['rank']})"
-    )
+    most = max(rows, key=lambda row: row["combined_saved_ns"] or 0)
+    return f"; together they save {most['combined_saved_pct']:.1f} % at most (rank {most['rank']})"
 
 
 def _replayed(opened: TraceStore, row: dict[str, Any]) -> str:
@@ -124,7 +133,10 @@ def _replayed(opened: TraceStore, row: dict[str, Any]) -> str:
     for found in opened.run("what_if", runs=[row["run"]]).records():
         if found["scenario"] == "no late rank" and found["saved_pct"] is not None:
             least = "at least " if found["bound"] == "lower" else ""
-            return f" The replay of the job (what_if) estimates {least}{found['saved_pct']:.1f} %."
+            return (
+                " Replayed without a late rank (what_if), the job takes "
+                f"{least}{found['saved_pct']:.1f} % less."
+            )
     return ""
 
 
@@ -142,22 +154,22 @@ def _paragraph(row: dict[str, Any], store: str, replayed: str) -> str:
     from hta_sql.text import cut_middle, printable, time_text  # noqa: PLC0415
 
     saves = "saves an unknown amount"
-    if row["ceiling_ns"] is not None:
+    if row["saved_ns"] is not None:
         saved, of_what = row["step_saved_ns"], "a step"
         if saved is None:
-            saved, of_what = row["ceiling_ns"], "of the capture"
-        saves = f"saves {time_text(saved)} {of_what} at most ({row['ceiling_pct']:.1f} %)"
+            saved, of_what = row["saved_ns"], "of the capture"
+        saves = f"saves {time_text(saved)} {of_what} at most ({row['saved_pct']:.1f} %)"
     where = f"rank {row['rank']}"
     if row["rank_count"] > 1:
         where = f"{row['rank_count']} ranks, most on {where}"
     subject = printable(cut_middle(row["subject"], 80)) if row["subject"] else ""
-    most = f" Most: {subject}." if subject and subject not in row["message"] else ""
+    most = f" Most of it: {subject}." if subject and subject not in row["message"] else ""
     of_rank = "".join(f" --ranks {rank}" for rank in ranks_of(row))
+    about = f"{row['position']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}"
+    if row["rule"] == LARGEST_LOSS:  # it saves nothing itself
+        about = f"{row['title']} ({where})"
     lines = [
-        (
-            f"\n{row['position']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}"
-            f"  [{row['finding_id']}]"
-        ),
+        f"\n{about}",
         f"   {printable(row['message'])}{most}{replayed}",
         f"   Try: {row['remedy']}",
         f"   See: hta-sql run {shlex.quote(store)} {row['next_analysis']}{of_rank}",

@@ -77,11 +77,11 @@ def _card(
     """
     saved, of_what = row["step_saved_ns"], "a step"
     if saved is None:
-        saved, of_what = row["ceiling_ns"], "of the capture"
+        saved, of_what = row["saved_ns"], "of the capture"
     ceiling = None
-    if row["ceiling_ns"] is not None:
-        has_share = not is_short and row["ceiling_pct"] is not None
-        share = f" {of_what}, {row['ceiling_pct']:.1f} %" if has_share else ""
+    if row["saved_ns"] is not None:
+        has_share = not is_short and row["saved_pct"] is not None
+        share = f" {of_what}, {row['saved_pct']:.1f} %" if has_share else ""
         ceiling = f"{duration_text(saved)}{share}"
     subject = row["subject"] and printable(cut_middle(row["subject"], SUBJECT_CHARACTERS))
     return {

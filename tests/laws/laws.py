@@ -67,7 +67,7 @@ def all_follow(answers: Answers, run: str, effect: Effect) -> Iterator[tuple[str
             yield analysis, difference
 
 
-OVER_RULES = frozenset({"position", "combined_ceiling_ns", "combined_ceiling_pct"})
+OVER_RULES = frozenset({"position", "combined_saved_ns", "combined_saved_pct"})
 """Columns of advice that depend on all rules of a run."""
 
 

@@ -51,7 +51,7 @@ TRUTH: dict[str, dict[str, Any]] = {
     },
     "Which rank is late, and why?": {"rank": 1, "is_straggler": True, "cause": "slower compute"},
     "Does it wait or transfer?": {"rank": 0, "exposed_wait_ns": 20_000},
-    "What should I do next?": {"rule": "elementwise_kernels", "ceiling_ns": 330_000},
+    "What should I do next?": {"rule": "elementwise_kernels", "saved_ns": 330_000},
 }
 """Question ─▶ expected values in the row that answers it."""
 

@@ -47,7 +47,7 @@ def test_utilization_of_a_gpu_is_a_share_of_recorded_time(half: TraceStore) -> N
 def test_a_possible_saving_is_a_share_of_recorded_time(half: TraceStore) -> None:
     """Unrecorded time, in which nothing can be saved, does not dilute a recommendation."""
     row = only(half, "advice")
-    assert row["ceiling_pct"] == row["combined_ceiling_pct"] == row["ceiling_ns"] / 50_000
+    assert row["saved_pct"] == row["combined_saved_pct"] == row["saved_ns"] / 50_000
     assert "GPU idle 51.6 % of the recorded part of the capture in" in row["message"]
 
 
@@ -72,8 +72,8 @@ def test_a_loss_above_the_threshold_of_recorded_time_is_advised(ingest_trace: In
     store = ingest_trace(events)
     row = only(store, "advice")
     assert row["rule"] == "launch_bound"
-    assert 10 < row["ceiling_pct"] < 20
-    assert row["ceiling_ns"] < 1_000_000
+    assert 10 < row["saved_pct"] < 20
+    assert row["saved_ns"] < 1_000_000
 
 
 def test_costs_and_idle_causes_are_shares_of_recorded_time(half: TraceStore) -> None:

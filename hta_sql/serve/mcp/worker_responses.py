@@ -33,7 +33,7 @@ FIRST_STEPS = (
 FEW_BYTES = 6_000
 """Bytes of the rows of an answer if the caller requests no number of rows: an agent reads all of it."""
 
-ADVISED = ("rule", "title", "run", "rank", "rank_count", "subject", "step_saved_ns", "ceiling_pct")
+ADVISED = ("rule", "title", "run", "rank", "rank_count", "subject", "step_saved_ns", "saved_pct")
 EXPLAINED = ("confidence", "message", "remedy", "next_analysis", "evidence_sql", "finding_id")
 """Columns of ``advice`` for an agent."""
 

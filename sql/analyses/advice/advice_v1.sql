@@ -1,14 +1,14 @@
 -- Recommendations, largest possible saving first: what to change, the maximum saving, and how to verify the effect.
 --
--- The ceiling of a rule is an upper bound of its saving, not a forecast. It never exceeds the part of step time that
--- the rule covers (idle time, exposed transfer or wait, exposed copies, computation): even a perfect fix cannot save
--- more. Thresholds and shares are of recorded step time (`step_accounting`). The ceilings of two rules may cover the
--- same time, so they must not be added. combined_ceiling_ns counts shared time once. A rule returns no row if its share
+-- The saving of a rule is an upper bound, not a forecast. It never exceeds the part of step time that the rule covers
+-- (idle time, exposed transfer or wait, exposed copies, computation): even a perfect fix cannot save more. Thresholds
+-- and shares are of recorded step time (`step_accounting`). The savings of two rules may cover the same time, so they
+-- must not be added. combined_saved_ns counts shared time once. A rule returns no row if its share
 -- of step time is too small to matter; the table advice_rules states the thresholds and their sources. If no rule saves
 -- 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
--- Shown: rule, rank, step_saved_ns, ceiling_pct, subject, message, remedy, severity, next_analysis, ceiling_ns, position
+-- Shown: rule, rank, step_saved_ns, saved_pct, subject, message, remedy, severity, next_analysis, saved_ns, position
 -- Status: experimental
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin recommendations, torch.profiler pattern matcher, XProf, TraceLens, Nsight Systems expert rules
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO advice_v1(
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
     include_last_profiler_step BOOLEAN := false,
-    -- Minimum ceiling_pct of the rules to show [%]; rules without a ceiling are always shown.
+    -- Minimum saved_pct of the rules to show [%]; rules whose saving is unknown are always shown.
     min_pct DOUBLE := 0.0
 ) AS TABLE
 -- Columns:
@@ -28,13 +28,13 @@ CREATE OR REPLACE MACRO advice_v1(
 --   rule           VARCHAR         Name of the rule.
 --   title          VARCHAR         Recommendation in a few words.
 --   rank           INTEGER         Rank of the process.
---   is_worst       BOOLEAN         Whether the rank has the highest ceiling of all ranks for this rule; true in one row per run and rule.
+--   is_worst       BOOLEAN         Whether the rank has the largest saving of all ranks for this rule; true in one row per run and rule.
 --   rank_count     BIGINT [count]  Number of ranks of the run that the rule applies to.
---   severity       VARCHAR         high if ceiling_pct is at least 10, medium if at least 3, otherwise low; medium without a ceiling.
---   ceiling_ns     BIGINT [ns]     Upper bound of the saving over all steps; NULL if unknown.
---   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of recorded step time.
---   combined_ceiling_ns   BIGINT [ns]  Upper bound of the combined saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
---   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of recorded step time.
+--   severity       VARCHAR         high if saved_pct is at least 10, medium if at least 3, otherwise low; medium if the saving is unknown.
+--   saved_ns       BIGINT [ns]     Upper bound of the saving over all steps; NULL if unknown.
+--   saved_pct      DOUBLE [%]      saved_ns as a share of recorded step time.
+--   combined_saved_ns    BIGINT [ns]  Upper bound of the combined saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
+--   combined_saved_pct   DOUBLE [%]   combined_saved_ns as a share of recorded step time.
 --   step_saved_ns  DOUBLE [ns]     Upper bound of the saving per step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
 --   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if it has no name.
@@ -160,7 +160,7 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_conv_bias('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
-        FROM late AS j WHERE j.ceiling_ns IS NOT NULL AND lib.is_requested(ranks, j.rank)
+        FROM late AS j WHERE j.saved_ns IS NOT NULL AND lib.is_requested(ranks, j.rank)
         UNION ALL BY NAME
         FROM stages
         UNION ALL BY NAME
@@ -176,7 +176,7 @@ WITH
         SELECT f.*, r.part, r.precedence FROM of_rules AS f JOIN rules AS r ON r.rule = f.rule
     ),
     claimed AS (
-        SELECT p.run, p.rank, p.part, sum(p.ceiling_ns) AS ns
+        SELECT p.run, p.rank, p.part, sum(p.saved_ns) AS ns
         FROM parted AS p
         WHERE p.precedence = 'specific'
         GROUP BY ALL
@@ -186,7 +186,7 @@ WITH
         SELECT p.*
         FROM parted AS p
         LEFT JOIN claimed AS c ON c.run = p.run AND c.rank = p.rank AND c.part = p.part AND p.precedence = 'general'
-        WHERE c.run IS NULL OR 2 * c.ns < p.ceiling_ns
+        WHERE c.run IS NULL OR 2 * c.ns < p.saved_ns
     ),
     -- If no rule saves 3 %, report the largest loss.
     found AS (
@@ -200,15 +200,15 @@ WITH
     -- A rule whose time is contained in the time of another active rule adds nothing.
     saving AS (
         SELECT
-            r.run, r.rank, r.rule, r.part, r.ceiling_ns,
+            r.run, r.rank, r.rule, r.part, r.saved_ns,
             bool_or(r.rule IN ('host_work', 'launch_bound')) OVER of_rank AS has_host,
             bool_or(r.rule IN ('elementwise_kernels', 'small_kernels')) OVER of_rank AS has_elementwise
         FROM ruled AS r
-        WHERE r.ceiling_ns IS NOT NULL
+        WHERE r.saved_ns IS NOT NULL
         WINDOW of_rank AS (PARTITION BY r.run, r.rank)
     ),
     saved_parts AS (
-        SELECT r.run, r.rank, r.part, sum(r.ceiling_ns) AS ns
+        SELECT r.run, r.rank, r.part, sum(r.saved_ns) AS ns
         FROM saving AS r
         WHERE
             NOT (r.has_host AND r.rule IN ('garbage_collection', 'indexing_loops', 'filled_copies'))
@@ -282,7 +282,7 @@ WITH
             coalesce(p.has_stacks, false) AS has_stacks, s.step_count, s.recorded_ns, coalesce(s.has_steps, false) AS has_steps,
             -- Below 1 %, the recorded part is not worth a mention.
             coalesce(s.unrecorded_ns >= 0.01 * s.step_ns AND s.unrecorded_ns > 0, false) AS is_partial,
-            100 * (f.ceiling_ns / s.recorded_ns) AS ceiling_pct,
+            100 * (f.saved_ns / s.recorded_ns) AS saved_pct,
             -- Operations may run after the step that launched them, or next to each other, and take longer than all steps.
             coalesce((f.message.fields ->> '$.share_pct')::DOUBLE > 100, false) AS exceeds_steps,
             100 * (f.affected_ns / greatest(g.gpu_ns, f.affected_ns)) AS gpu_pct
@@ -297,11 +297,11 @@ WITH
             m.*,
             count(*) OVER rule AS rank_count,
             -- A slow link is a reason for exposed transfers, so both stand together, the reason first.
-            max(m.ceiling_ns) OVER (PARTITION BY m.run, CASE m.rule WHEN 'slow_link' THEN 'exposed_transfer' ELSE m.rule END) AS most_ns,
-            row_number() OVER (PARTITION BY m.run, m.rule ORDER BY m.ceiling_ns DESC NULLS LAST, m.rank) = 1 AS is_worst
+            max(m.saved_ns) OVER (PARTITION BY m.run, CASE m.rule WHEN 'slow_link' THEN 'exposed_transfer' ELSE m.rule END) AS most_ns,
+            row_number() OVER (PARTITION BY m.run, m.rule ORDER BY m.saved_ns DESC NULLS LAST, m.rank) = 1 AS is_worst
         FROM measured AS m
         -- Less than a microsecond is not worth a change.
-        WHERE coalesce(m.ceiling_pct >= min_pct AND m.ceiling_ns >= 1000, true)
+        WHERE coalesce(m.saved_pct >= min_pct AND m.saved_ns >= 1000, true)
         WINDOW rule AS (PARTITION BY m.run, m.rule)
     )
 SELECT
@@ -312,12 +312,12 @@ SELECT
     r.rank,
     r.is_worst,
     r.rank_count,
-    CASE WHEN r.ceiling_pct >= 10 THEN 'high' WHEN r.ceiling_pct >= 3 OR r.ceiling_pct IS NULL THEN 'medium' ELSE 'low' END AS severity,
-    r.ceiling_ns::BIGINT AS ceiling_ns,
-    r.ceiling_pct,
-    c.combined_ns AS combined_ceiling_ns,
-    100 * (c.combined_ns / r.recorded_ns) AS combined_ceiling_pct,
-    CASE WHEN r.has_steps THEN r.ceiling_ns / r.step_count END AS step_saved_ns,
+    CASE WHEN r.saved_pct >= 10 THEN 'high' WHEN r.saved_pct >= 3 OR r.saved_pct IS NULL THEN 'medium' ELSE 'low' END AS severity,
+    r.saved_ns::BIGINT AS saved_ns,
+    r.saved_pct,
+    c.combined_ns AS combined_saved_ns,
+    100 * (c.combined_ns / r.recorded_ns) AS combined_saved_pct,
+    CASE WHEN r.has_steps THEN r.saved_ns / r.step_count END AS step_saved_ns,
     r.confidence,
     r.subject,
     r.event_count,

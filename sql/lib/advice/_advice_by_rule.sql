@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib._advice_by_rule(
 --   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if it has no name.
 --   event_count    BIGINT [count]  Number of events or gaps that triggered the rule.
 --   affected_ns    BIGINT [ns]     Total time of these events or gaps; NULL if they have no duration.
---   ceiling_ns     BIGINT [ns]     Upper bound on the saving, at most the part of step time that the rule concerns; NULL if unknown.
+--   saved_ns       BIGINT [ns]     Upper bound on the saving, at most the part of step time that the rule concerns; NULL if unknown.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
 --   event_id       BIGINT          event_id of an example; NULL if there is none.
 --   message        STRUCT          Finding and recommendation, as returned by lib.message.
@@ -73,17 +73,17 @@ WITH
             h.run, h.rank, h.kind || CASE WHEN h.has_device THEN '' ELSE ' without GPU' END AS kind,
             CASE h.kind WHEN 'indexing loop' THEN 'aten::select' ELSE h.subject END AS subject, h.subject AS operator, h.event_count,
             h.affected_ns, h.affected_pct, h.exposed_pct, h.event_id, h.evidence_sql,
-            CASE h.kind WHEN 'filled copy' THEN least(h.affected_ns, h.exposed_ns + least(h.device_ns, h.memory_ns)) ELSE h.exposed_ns END AS ceiling_ns
+            CASE h.kind WHEN 'filled copy' THEN least(h.affected_ns, h.exposed_ns + least(h.device_ns, h.memory_ns)) ELSE h.exposed_ns END AS saved_ns
         FROM query_table(host) AS h
         UNION ALL BY NAME
         SELECT
-            v.run, v.rank, v.kind, v.event_count, v.affected_ns, v.lost_ns AS ceiling_ns, v.event_id,
+            v.run, v.rank, v.kind, v.event_count, v.affected_ns, v.lost_ns AS saved_ns, v.event_id,
             format('FROM iterations_v1(runs := [{}], ranks := [{}])', lib.sql_literal(v.run), v.rank) AS evidence_sql
         FROM query_table(served) AS v
         UNION ALL BY NAME
         SELECT
             e.run, e.rank, unnest(['wait in expert exchanges', 'exposed expert exchanges']) AS kind, e.subject, e.event_count, e.affected_ns,
-            unnest([e.wait_ns, e.exposed_ns - coalesce(e.wait_ns, 0)]) AS ceiling_ns, e.event_id,
+            unnest([e.wait_ns, e.exposed_ns - coalesce(e.wait_ns, 0)]) AS saved_ns, e.event_id,
             format('FROM expert_parallel_v1(runs := [{}], ranks := [{}])', lib.sql_literal(e.run), e.rank) AS evidence_sql
         FROM query_table(experts) AS e
         UNION ALL BY NAME
@@ -91,7 +91,7 @@ WITH
             p.run, p.rank, p.kind, p.subject, p.event_count, p.affected_ns, 100 * (p.least_ns / p.affected_ns) AS peak_pct,
             CASE WHEN p.kind <> 'memory-bound products' THEN
                 (least(p.affected_ns, s.compute_ns)::HUGEINT * (p.affected_ns - p.least_ns) // p.affected_ns)::BIGINT
-            END AS ceiling_ns,
+            END AS saved_ns,
             format('FROM roofline_v1(runs := [{}], ranks := [{}])', lib.sql_literal(p.run), p.rank) AS evidence_sql
         FROM _on_roofline AS p
         JOIN query_table(spans) AS s ON s.run = p.run AND s.rank = p.rank
@@ -100,7 +100,7 @@ WITH
         SELECT
             m.* REPLACE (
                 r.rule AS rule, coalesce(m.affected_pct, 100 * (m.affected_ns / s.recorded_ns)) AS affected_pct,
-                CASE WHEN r.saved_pct IS NULL THEN m.ceiling_ns ELSE ceil(m.ceiling_ns * r.saved_pct::DECIMAL(4, 1) * 0.01) END::BIGINT AS ceiling_ns
+                CASE WHEN r.saved_pct IS NULL THEN m.saved_ns ELSE ceil(m.saved_ns * r.saved_pct::DECIMAL(4, 1) * 0.01) END::BIGINT AS saved_ns
             ),
             s.recorded_ns, r.* EXCLUDE (rule, kind)
         FROM _measured AS m
@@ -108,9 +108,9 @@ WITH
         JOIN query_table(spans) AS s ON s.run = m.run AND s.rank = m.rank
     )
 SELECT
-    u.run, u.rank, u.rule, u.subject, u.event_count, u.affected_ns, u.ceiling_ns, u.confidence, u.event_id,
+    u.run, u.rank, u.rule, u.subject, u.event_count, u.affected_ns, u.saved_ns, u.confidence, u.event_id,
     lib.message(CASE WHEN regexp_matches(u.subject, u.subject_pattern) THEN u.subject_code ELSE u.code END, {
-        'share_pct': u.affected_pct, 'lost_pct': 100 * (u.ceiling_ns / u.recorded_ns), 'exposed_pct': u.exposed_pct, 'peak_pct': u.peak_pct,
+        'share_pct': u.affected_pct, 'lost_pct': 100 * (u.saved_ns / u.recorded_ns), 'exposed_pct': u.exposed_pct, 'peak_pct': u.peak_pct,
         'event_count': u.event_count, 'kernel_count': u.kernel_count, 'product_count': u.product_count, 'short_ns': u.short_ns, 'subject': u.subject, 'operator': u.operator
     }) AS message,
     u.evidence_sql, u.next_analysis
@@ -121,5 +121,5 @@ WHERE
         u.min_affected_pct IS NULL OR u.affected_ns >= u.min_affected_pct::DECIMAL(4, 1) * 0.01 * u.recorded_ns
         OR u.is_late AND u.affected_ns >= u.min_late_pct::DECIMAL(4, 1) * 0.01 * u.recorded_ns
     )
-    AND (u.min_ceiling_pct IS NULL OR u.ceiling_ns >= u.min_ceiling_pct::DECIMAL(4, 1) * 0.01 * u.recorded_ns)
+    AND (u.min_saved_pct IS NULL OR u.saved_ns >= u.min_saved_pct::DECIMAL(4, 1) * 0.01 * u.recorded_ns)
     AND (u.min_count_pct IS NULL OR u.event_count >= u.min_count_pct::DECIMAL(4, 1) * 0.01 * u.kernel_count)

@@ -41,7 +41,7 @@ WITH
         HAVING 2 * count_if(v.verdict = 'unknown') > count(*)
     )
 SELECT
-    w.run, w.rank, 'collective_waits' AS rule, w.collective AS subject, w.excess_count AS event_count, w.excess_ns AS affected_ns, w.sized_ns AS ceiling_ns, 'medium' AS confidence,
+    w.run, w.rank, 'collective_waits' AS rule, w.collective AS subject, w.excess_count AS event_count, w.excess_ns AS affected_ns, w.sized_ns AS saved_ns, 'medium' AS confidence,
     w.event_id,
     lib.message('advice.collective_waits_by_size', {'share_pct': 100 * (w.sized_ns / w.recorded_ns), 'collective_count': w.excess_count, 'median_bytes': w.median_bytes}) AS message,
     format('FROM collectives_v1(runs := [{}], ranks := [{}])', lib.sql_literal(w.run), w.rank) AS evidence_sql,

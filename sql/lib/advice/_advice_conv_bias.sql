@@ -77,7 +77,7 @@ WITH
         GROUP BY a.run, a.rank
     )
 SELECT
-    f.run, f.rank, 'conv_bias' AS rule, 'aten::conv' AS subject, n.event_count, f.affected_ns, least(f.affected_ns, s.compute_ns) AS ceiling_ns, 'high' AS confidence, n.event_id,
+    f.run, f.rank, 'conv_bias' AS rule, 'aten::conv' AS subject, n.event_count, f.affected_ns, least(f.affected_ns, s.compute_ns) AS saved_ns, 'high' AS confidence, n.event_id,
     lib.message('advice.conv_bias', {'convolution_count': n.event_count, 'share_pct': 100 * (f.affected_ns / nullif(s.recorded_ns, 0))}) AS message,
     format('FROM cpu_ops WHERE run = {} AND rank = {} AND name IN (''aten::conv1d'', ''aten::conv2d'', ''aten::conv3d'', ''aten::batch_norm'') ORDER BY ts', lib.sql_literal(f.run), f.rank) AS evidence_sql,
     'operator_unique_args' AS next_analysis

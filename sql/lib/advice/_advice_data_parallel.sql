@@ -28,7 +28,7 @@ WITH
         GROUP BY g.run, g.rank
     )
 SELECT
-    f.run, f.rank, 'data_parallel' AS rule, 'DataParallel.forward' AS subject, f.event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, f.event_id,
+    f.run, f.rank, 'data_parallel' AS rule, 'DataParallel.forward' AS subject, f.event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS saved_ns, 'high' AS confidence, f.event_id,
     lib.message('advice.data_parallel', {'device_count': d.device_count}) AS message,
     format('FROM events WHERE run = {} AND rank = {} AND event_id = {}', lib.sql_literal(f.run), f.rank, f.event_id) AS evidence_sql,
     'temporal_breakdown' AS next_analysis

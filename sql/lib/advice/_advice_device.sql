@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib._advice_device(
 --   subject        VARCHAR         Operator that launched the operations with the longest total duration, otherwise their name; of copies and collectives, the name.
 --   event_count    BIGINT [count]  Number of operations.
 --   affected_ns    BIGINT [ns]     Total duration.
---   ceiling_ns     BIGINT [ns]     The same, at most the part of step time that such operations take.
+--   saved_ns       BIGINT [ns]     The same, at most the part of step time that such operations take.
 --   exposed_pct    DOUBLE [%]      Copies and memsets that nothing overlaps, as a share of recorded step time.
 --   kernel_count   BIGINT [count]  Number of all computation kernels of the rank, except those of unfused attention.
 --   product_count  BIGINT [count]  Number of batched matrix products.
@@ -119,7 +119,7 @@ SELECT
         WHEN 'collectives' THEN s.transfer_ns + s.unmatched_ns
         WHEN 'zeroed gradients' THEN s.compute_ns + s.memory_ns
         ELSE s.compute_ns
-    END) AS ceiling_ns,
+    END) AS saved_ns,
     100 * (s.memory_ns / nullif(s.recorded_ns, 0)) AS exposed_pct,
     n.kernel_count, u.product_count, u.event_id,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur DESC', lib.sql_literal(u.run), u.rank, lib.sql_literal(u.kernel)) AS evidence_sql

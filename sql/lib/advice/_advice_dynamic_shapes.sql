@@ -61,7 +61,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'dynamic_shapes' AS rule, m.most.name AS subject, f.new_count AS event_count,
-    c.affected_ns, c.exposed_ns AS ceiling_ns, 'medium' AS confidence, m.most.event_id AS event_id,
+    c.affected_ns, c.exposed_ns AS saved_ns, 'medium' AS confidence, m.most.event_id AS event_id,
     CASE
         WHEN c.affected_ns IS NULL
             THEN lib.message('advice.dynamic_shapes', {'new_pct': 100 * (f.new_count / f.call_count), 'shape_count': m.most.shape_count, 'operator': m.most.name})

@@ -34,7 +34,7 @@ WITH
         SELECT s.*, coalesce(s.known_ns, s.transfer_ns + s.unmatched_ns) AS exposed_ns FROM _split AS s
     )
 SELECT
-    f.run, f.rank, f.rule, f.subject, f.event_count, f.affected_ns, f.exposed_ns AS ceiling_ns,
+    f.run, f.rank, f.rule, f.subject, f.event_count, f.affected_ns, f.exposed_ns AS saved_ns,
     CASE WHEN f.is_matched THEN 'high' WHEN f.is_sized THEN 'medium' ELSE 'low' END AS confidence, f.event_id,
     CASE
         WHEN f.is_matched THEN lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (f.exposed_ns / nullif(f.recorded_ns, 0))})

@@ -15,7 +15,7 @@ WITH
         GROUP BY g.run, g.rank
     )
 SELECT
-    k.run, k.rank, 'gloo_for_gpus' AS rule, k.backend AS subject, c.kernel_count AS event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, NULL::BIGINT AS event_id,
+    k.run, k.rank, 'gloo_for_gpus' AS rule, k.backend AS subject, c.kernel_count AS event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS saved_ns, 'high' AS confidence, NULL::BIGINT AS event_id,
     lib.message('advice.gloo_for_gpus', NULL) AS message,
     format('SELECT rank, backend, world_size FROM ranks WHERE run = {} ORDER BY rank', lib.sql_literal(k.run)) AS evidence_sql,
     'jobs' AS next_analysis

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib._advice_idle(
 --   subject       VARCHAR         Host activity with the most idle time, synchronizations first; NULL if nothing was open.
 --   event_count   BIGINT [count]  Number of gaps, regardless of the number of causes; a gap across a step boundary counts as two.
 --   affected_ns   BIGINT [ns]     Total idle time.
---   ceiling_ns    BIGINT [ns]     The same: all of the idle time can be saved.
+--   saved_ns      BIGINT [ns]     The same: all of the idle time can be saved.
 --   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
 --   is_late       BOOLEAN         Whether the host causes idle time of at least 10 % of recorded step time on the rank.
 --   evidence_sql  VARCHAR         Query that returns the idle time.
@@ -69,7 +69,7 @@ SELECT
     arg_max(coalesce(k.name, k.call), (k.cause = 'synchronization', k.idle_ns, k.name)) AS subject,
     len(list_distinct(flatten(list(k.gap_parts)))) AS event_count,
     sum(k.idle_ns)::BIGINT AS affected_ns,
-    sum(k.idle_ns)::BIGINT AS ceiling_ns,
+    sum(k.idle_ns)::BIGINT AS saved_ns,
     arg_max(k.event_id, (k.longest_ns, -k.longest_ts, -k.event_id)) AS event_id,
     coalesce(any_value(h.is_late), false) AS is_late,
     format('FROM idle_causes_v1(runs := [{}], ranks := [{}]) WHERE {}', lib.sql_literal(k.run), k.rank, any_value(k.condition)) AS evidence_sql

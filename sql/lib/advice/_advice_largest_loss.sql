@@ -21,7 +21,7 @@ WITH
         SELECT DISTINCT f.run
         FROM query_table(found) AS f
         JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-        WHERE f.ceiling_ns >= 0.03 * s.recorded_ns
+        WHERE f.saved_ns >= 0.03 * s.recorded_ns
     ),
     _silent AS (
         SELECT s.*, s.idle_ns + s.unrecorded_ns >= s.step_ns AS is_host_only
@@ -91,7 +91,7 @@ SELECT
     t.run, t.rank, 'largest_loss' AS rule, t.subject, NULL::BIGINT AS event_count,
     CASE WHEN t.is_host_only THEN t.host_part.ns::BIGINT WHEN t.next_analysis = 'kernel_table' THEN t.compute_ns ELSE t.loss.ns END AS affected_ns,
     -- What of it can be saved is unknown.
-    NULL::BIGINT AS ceiling_ns,
+    NULL::BIGINT AS saved_ns,
     'low' AS confidence, NULL::BIGINT AS event_id,
     CASE
         WHEN t.is_host_only THEN lib.message('advice.largest_loss_without_gpu', {'share_pct': 100 * (t.host_part.ns / nullif(t.step_ns, 0))::DOUBLE, 'part': t.host_part.words})

@@ -39,13 +39,15 @@ WITH
 SELECT
     j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.late_step_count AS event_count, j.late_ns AS affected_ns,
     -- The loss is measured as a share of the compared time and scaled to the recorded step time.
-    round(least(1, j.most_cost_ns / j.window_ns) * s.recorded_ns)::BIGINT AS ceiling_ns,
+    round(least(1, j.most_cost_ns / j.window_ns) * s.recorded_ns)::BIGINT AS saved_ns,
     CASE j.verdict WHEN 'straggler' THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
     CASE
-        WHEN j.is_late AND g.host_name IS NOT NULL
-            THEN lib.message('advice.late_host', {'ranks': g.ranks, 'host': g.host_name, 'rank': j.rank, 'late_step_count': j.late_step_count, 'step_count': j.step_count})
-        WHEN j.is_late AND g.run IS NOT NULL THEN lib.message('advice.late_ranks', {'ranks': g.ranks, 'rank': j.rank, 'late_step_count': j.late_step_count, 'step_count': j.step_count})
-        ELSE lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count})
+        WHEN j.is_late AND g.host_name IS NOT NULL THEN lib.message('advice.late_host', {'ranks': g.ranks, 'host': g.host_name})
+        WHEN j.is_late AND g.run IS NOT NULL THEN lib.message('advice.late_ranks', {'ranks': g.ranks})
+        -- The step times of a rank may vary too much to find one step late, but not all of them together.
+        WHEN j.late_step_count > 0
+            THEN lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count})
+        ELSE lib.message('advice.late_rank_in_sum', {'rank': j.rank, 'is_certain': j.is_late, 'step_count': j.step_count})
     END AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis

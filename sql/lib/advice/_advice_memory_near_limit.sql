@@ -17,7 +17,7 @@ WITH
         WHERE m.device_type <> 0
     )
 SELECT
-    p.run, p.rank, 'memory_near_limit' AS rule, printf('device %d', p.device) AS subject, p.event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, p.event_id,
+    p.run, p.rank, 'memory_near_limit' AS rule, printf('device %d', p.device) AS subject, p.event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS saved_ns, 'high' AS confidence, p.event_id,
     lib.message('advice.memory_near_limit', {'taken_bytes': p.taken, 'capacity_bytes': p.capacity_bytes}) AS message,
     format('FROM memory_events WHERE run = {} AND rank = {} AND event_id = {}', lib.sql_literal(p.run), p.rank, p.event_id) AS evidence_sql,
     'memory_peaks' AS next_analysis

@@ -22,7 +22,7 @@ WITH
         WHERE r.rule = 'serving_all_reduce' AND (r.run, r.rank) IN (SELECT (i.run, i.rank) FROM query_table(named_iterations) AS i)
     )
 SELECT
-    f.run, f.rank, f.rule, f.subject, f.event_count, f.affected_ns, least(f.exposed_ns, f.affected_ns) AS ceiling_ns,
+    f.run, f.rank, f.rule, f.subject, f.event_count, f.affected_ns, least(f.exposed_ns, f.affected_ns) AS saved_ns,
     'medium' AS confidence, f.event_id,
     lib.message('advice.serving_all_reduce', {'call_count': f.event_count, 'share_pct': 100 * (f.exposed_ns / f.recorded_ns), 'mean_ns': f.affected_ns / f.event_count}) AS message,
     f.evidence_sql,

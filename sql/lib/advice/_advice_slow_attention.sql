@@ -30,7 +30,7 @@ WITH
         GROUP BY c.run, c.rank
     )
 SELECT
-    f.run, f.rank, 'slow_attention' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns - f.least_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    f.run, f.rank, 'slow_attention' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns - f.least_ns AS saved_ns, 'medium' AS confidence, f.event_id,
     lib.message('advice.slow_attention', {
         'call_count': f.event_count, 'share_pct': 100 * (f.affected_ns / s.recorded_ns), 'peak_pct': 100 * (f.least_ns / f.affected_ns)
     }) AS message,

@@ -20,7 +20,7 @@ WITH
     )
 SELECT
     e.run, e.rank, 'slow_link' AS rule, coalesce('rank ' || e.common_rank, 'host ' || e.common_host, e.channel) AS subject, NULL::BIGINT AS event_count, e.late_ns AS affected_ns,
-    round(least(1, e.late_ns / e.window_ns) * s.recorded_ns)::BIGINT AS ceiling_ns,
+    round(least(1, e.late_ns / e.window_ns) * s.recorded_ns)::BIGINT AS saved_ns,
     CASE WHEN e.is_certain THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
     lib.message('advice.slow_link', {'link': coalesce('rank ' || e.common_rank, 'host ' || e.common_host, e.channel), 'link_ratio': e.ratio}) AS message,
     format('FROM slow_links_v1(runs := [{}])', lib.sql_literal(e.run)) AS evidence_sql,

@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_stage(
 -- Columns: those of _advice_by_rule.
 SELECT
     r.run, r.rank, 'slow_stage' AS rule, 'stage ' || g.stage AS subject, g.step_count AS event_count, g.late_ns AS affected_ns,
-    round(least(1, greatest(g.late_ns, g.cost_ns) / g.window_ns) * s.recorded_ns)::BIGINT AS ceiling_ns,
+    round(least(1, greatest(g.late_ns, g.cost_ns) / g.window_ns) * s.recorded_ns)::BIGINT AS saved_ns,
     'high' AS confidence, NULL::BIGINT AS event_id,
     lib.message('advice.slow_stage', {'stage': g.stage, 'stage_late_pct': 100 * (g.late_ns / g.window_ns)}) AS message,
     format('FROM pipeline_stages_v1(runs := [{}]) WHERE stage = {}', lib.sql_literal(g.run), g.stage) AS evidence_sql,

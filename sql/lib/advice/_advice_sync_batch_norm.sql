@@ -33,7 +33,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'sync_batch_norm' AS rule, 'SyncBatchNorm' AS subject, f.event_count, f.affected_ns,
-    least(f.affected_ns, s.transfer_ns + s.unmatched_ns + s.wait_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
+    least(f.affected_ns, s.transfer_ns + s.unmatched_ns + s.wait_ns) AS saved_ns, 'high' AS confidence, f.event_id,
     lib.message('advice.sync_batch_norm', {'collective_count': f.event_count, 'mean_ns': f.affected_ns / f.event_count, 'share_pct': 100 * (f.affected_ns / nullif(s.recorded_ns, 0))}) AS message,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur', lib.sql_literal(f.run), f.rank, lib.sql_literal(f.kernel)) AS evidence_sql,
     'process_group_costs' AS next_analysis

@@ -33,7 +33,7 @@ WITH
         GROUP BY c.run, c.rank
     )
 SELECT
-    f.run, f.rank, 'unfused_optimizer' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, s.compute_ns + s.idle_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
+    f.run, f.rank, 'unfused_optimizer' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, s.compute_ns + s.idle_ns) AS saved_ns, 'high' AS confidence, f.event_id,
     lib.message('advice.unfused_optimizer', {'kernel_count': f.event_count // f.call_count, 'share_pct': 100 * (f.affected_ns / nullif(s.recorded_ns, 0))}) AS message,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND annotation_id = {} ORDER BY ts', lib.sql_literal(f.run), f.rank, f.event_id) AS evidence_sql,
     'special_operators' AS next_analysis
