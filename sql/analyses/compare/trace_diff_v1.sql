@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO trace_diff_v1(
 --   test_run        VARCHAR         Run of the test.
 --   side            VARCHAR         host or device; NULL without by_category.
 --   category        VARCHAR         Category as in ops_by_name; NULL without by_category.
---   name            VARCHAR         Name, or short name with by_short_name.
+--   name            VARCHAR         Name without object addresses, or short name with by_short_name.
 --   shapes          VARCHAR         Input shapes as JSON; NULL without by_shapes.
 --   count_change    VARCHAR         Change in count: added, deleted, increased, decreased or unchanged.
 --   control_count   BIGINT [count]  Number of operations in the control; 0 if none.

@@ -51,7 +51,7 @@ WITH
         FROM lib.launched_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
         WHERE op_name IS NOT NULL OR g.kind = 'kernel'
         UNION ALL
-        SELECT 'host', h.run, h.rank, h.step, h.event_id, h.name, h.ts, h.dur
+        SELECT 'host', h.run, h.rank, h.step, h.event_id, lib.frame_name(h.name), h.ts, h.dur
         FROM lib.scoped_host_events(runs, NULL, steps, include_last_profiler_step) AS h
         WHERE op_name IS NOT NULL
     ),

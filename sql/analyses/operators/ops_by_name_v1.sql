@@ -45,7 +45,7 @@ CREATE OR REPLACE MACRO ops_by_name_v1(
 --   run       VARCHAR         Run name.
 --   side      VARCHAR         host or device; NULL without by_category.
 --   category  VARCHAR         cpu_op, user_annotation, python_function, a category of runtime calls, kernel, gpu_memcpy, gpu_memset or cuda_sync; NULL without by_category.
---   name      VARCHAR         Name, or short name with by_short_name.
+--   name      VARCHAR         Name without object addresses, or short name with by_short_name.
 --   shapes    VARCHAR         Input shapes as JSON; NULL without by_shapes.
 --   op_count  BIGINT [count]  Number of operations.
 --   sum_ns    BIGINT [ns]     Total duration.

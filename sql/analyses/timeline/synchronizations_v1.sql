@@ -99,7 +99,7 @@ WITH
             END AS kind,
             o.name AS operator,
             -- For built-in functions, report the calling frame.
-            CASE WHEN starts_with(f.name, '<built-in') THEN q.name ELSE f.name END AS frame,
+            lib.frame_name(CASE WHEN starts_with(f.name, '<built-in') THEN q.name ELSE f.name END) AS frame,
             lib.module_class(lib.module_name(m.name)) AS module
         FROM timed AS t
         LEFT JOIN drained AS d ON d.run = t.run AND d.rank = t.rank AND d.drain_id = t.event_id

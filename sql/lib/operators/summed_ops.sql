@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.summed_ops(
 --   lane      ANY             Grouping key.
 --   side      VARCHAR         host or device; NULL without by_category.
 --   category  VARCHAR         Category; NULL without by_category.
---   name      VARCHAR         Name, or short name with by_short_name; ProfilerStep for all steps.
+--   name      VARCHAR         Name without object addresses, or short name with by_short_name; ProfilerStep for all steps.
 --   shapes    VARCHAR         Input shapes as JSON; NULL without by_shapes.
 --   op_count  BIGINT [count]  Number of operations.
 --   sum_ns    BIGINT [ns]     Total duration.
@@ -42,8 +42,8 @@ SELECT
     s.category AS category,
     CASE
         WHEN NOT by_step_number AND regexp_full_match(s.name, 'ProfilerStep\s*#\s*\d+') THEN 'ProfilerStep'
-        WHEN by_short_name THEN n.short_name
-        ELSE s.name
+        WHEN by_short_name THEN lib.frame_name(n.short_name)
+        ELSE lib.frame_name(s.name)
     END AS name,
     s.shapes AS shapes,
     sum(s.op_count)::BIGINT AS op_count,
