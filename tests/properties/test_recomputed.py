@@ -203,11 +203,14 @@ def comparable(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
 def found_rows(
     store: TraceStore, name: str, options: dict[str, Any], scope: Scope
 ) -> list[dict[str, Any]]:
-    """Return the rows of an analysis in a scope."""
+    """Return the rows of an analysis in a scope; none if a rank or step of the scope is unknown."""
     taken = {parameter.name for parameter in load_library().find(name).parameters}
     wanted = {k: value for k, value in vars(scope).items() if value is not None and k in taken}
-    table = store.run(name, **options, **wanted).arrow()
-    return list(table.to_pylist())
+    try:
+        return list(store.run(name, **options, **wanted).arrow().to_pylist())
+    except (hta_sql.ParameterError, hta_sql.RankError) as error:
+        assert str(error).startswith(("No rank ", "No step "))  # noqa: PT017 - raised for some scopes only
+        return []
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -337,7 +340,7 @@ def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) 
             "steps": steps,
             "by_step_number": by_number,
         }
-        found = store.run("trace_diff", **options).arrow().to_pylist()
+        found = found_rows(store, "trace_diff", options, Scope())
         columns = list(expected[0]) if expected else []
         assert len(found) == len(expected)
         assert comparable(found, columns) == comparable(expected, columns)
