@@ -28,8 +28,8 @@ ROWS_REMEDY = "--limit 0: all rows"
 COLUMNS_REMEDY = "--columns NAME,NAME: selected columns; --format csv: all columns"
 
 
-def send(result: Rows, out: Output) -> None:
-    """Write a result, and print a note if a limit omits rows."""
+def send(result: Rows, out: Output, no_rows: str = "") -> None:
+    """Write a result, and print a note if a limit omits rows; ``no_rows``: see :func:`send_head`."""
     from hta_sql.results.display import TableRows  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.results.writers import WRITERS  # noqa: PLC0415
 
@@ -39,7 +39,7 @@ def send(result: Rows, out: Output) -> None:
     by_suffix = SUFFIXES.get(out.path.suffix.lower()) if out.path else None
     name = out.format_name or by_suffix or "table"
     if name == "table":
-        _send_table(result, out)
+        _send_table(result, out, no_rows)
         return
     if name in BINARY and out.path is None and sys.stdout.isatty():
         raise click.UsageError(
@@ -50,6 +50,8 @@ def send(result: Rows, out: Output) -> None:
         result = TableRows(result.arrow().slice(0, out.limit), result.analysis)
     with _opened(out.path) as stream:
         WRITERS[name](result, stream)
+    if no_rows:
+        note(f"note: {no_rows}")
     if len(result) < total:
         note(
             f"note: wrote {len(result):,} of {counted(total, 'row')}; --limit 0 writes all of them."
@@ -83,9 +85,9 @@ def send_head(result: Shown, rows: int, no_rows: str = "") -> None:
     )
 
 
-def _send_table(result: Rows, out: Output) -> None:
+def _send_table(result: Rows, out: Output, no_rows: str) -> None:
     if out.path is None:
-        send_head(result, TABLE_ROWS if out.limit is None else out.limit)
+        send_head(result, TABLE_ROWS if out.limit is None else out.limit, no_rows)
         return
     from hta_sql.results.display import print_table  # noqa: PLC0415
 
@@ -93,7 +95,7 @@ def _send_table(result: Rows, out: Output) -> None:
         replacing(out.path) as partial,
         partial.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
-        print_table(result, out.limit or 0, file=file, width=10_000)
+        print_table(result, out.limit or 0, file=file, width=10_000, no_rows=no_rows)
     note(f"Wrote {counted(len(result), 'row')} to {out.path}.")
 
 

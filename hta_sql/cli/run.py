@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -30,10 +29,6 @@ from hta_sql.cli.verifying import verify_option
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.user_analyses import library_with
 from hta_sql.text import first_of
-
-if TYPE_CHECKING:
-    from hta_sql.results.display import Shown
-    from hta_sql.store.query.trace_store import TraceStore
 
 _ANALYSIS = "hta_sql.analysis"
 _PARAMS = "hta_sql.params"
@@ -154,6 +149,7 @@ def run(
     from hta_sql.cli.output import send, send_chart, send_head, shown_rows  # noqa: PLC0415
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import PROCESSES, executor_for  # noqa: PLC0415
+    from hta_sql.results.without_device import without_device  # noqa: PLC0415
 
     given = {key: value for key, value in parameters.items() if value is not None}
     rows = None if chart or executor else shown_rows(out)
@@ -164,22 +160,14 @@ def run(
         given |= {"version": version}
         if rows:
             head = interruptible(opened, lambda: opened.head(name, rows, **given))
-            send_head(head, rows, "" if len(head) else _without_device(opened, head, given))
+            send_head(
+                head, rows, "" if len(head) else without_device(opened.run, head.analysis, given)
+            )
             return
         given |= {"executor": pool}
         result = interruptible(opened, lambda: opened.run(name, **given))
         if chart:
             send_chart(result, chart)
+        no_rows = "" if len(result) else without_device(opened.run, result.analysis, given)
     if out.path or not chart:
-        send(result, out)
-
-
-def _without_device(opened: TraceStore, result: Shown, given: Mapping[str, Any]) -> str:
-    """Return the sentence about missing device activity, if that is why a result is empty."""
-    from hta_sql.results.without_device import NO_DEVICE, lacks_device  # noqa: PLC0415
-
-    scope = {key: given[key] for key in ("runs", "ranks") if key in given}
-    health = opened.run("rank_health", **scope).records()
-    if result.analysis is None or not lacks_device(result.analysis, health):
-        return ""
-    return f"{NO_DEVICE} What the host did: host_accounting."
+        send(result, out, no_rows)

@@ -90,8 +90,8 @@ def lay_out(columns: list[TextColumn], shown: Sequence[str], width: int) -> Layo
     """Return the layout of a table.
 
     If all columns fit, they are shown in their order. Otherwise, the columns that the analysis
-    selects are shown in its order: constant ones and sentences below the table, and of the others
-    as many as fit.
+    selects are shown in its order: those without a value below the table. If the others do not fit,
+    constant ones and sentences move there too, and as many of the others as fit are shown.
 
     Args:
         columns: All columns.
@@ -101,7 +101,8 @@ def lay_out(columns: list[TextColumn], shown: Sequence[str], width: int) -> Layo
     if _fits([c.width for c in columns], width):
         return Layout([(c, c.width) for c in columns], [], [], [])
     chosen = _selected(columns, shown)
-    same = [] if _fits([c.width for c in chosen], width) else _constant(chosen)
+    fits = _fits([c.width for c in chosen], width)
+    same = _constant(chosen, texts=not fits)
     table = [c for c in chosen if c not in same]
     notes: list[str] = []
     references: TextColumn | None = None
@@ -129,11 +130,13 @@ def _selected(columns: list[TextColumn], shown: Sequence[str]) -> list[TextColum
     return [by_name[name] for name in names]
 
 
-def _constant(columns: list[TextColumn]) -> list[TextColumn]:
+def _constant(columns: list[TextColumn], *, texts: bool) -> list[TextColumn]:
+    """Return the columns without a value, and with ``texts`` those with one text in several rows."""
     same = [
         c
         for c in columns
-        if c.is_unknown or (not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1)
+        if c.is_unknown
+        or (texts and not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1)
     ]
     return [] if len(same) == len(columns) else same
 

@@ -106,6 +106,17 @@ def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None
     assert all(step.startswith("run ") for step in advice["next"])
 
 
+def test_an_empty_answer_about_the_device_names_what_would_record_it(tmp_path: Path) -> None:
+    """An agent is told why an analysis of the device has no rows, and where to look instead."""
+    host_only = Path(__file__).parents[1] / "traces" / "host_parts.json"
+    ingest_only({0: str(host_only)}, tmp_path / "host.store", run="host")
+    with hta_sql.TraceStore(tmp_path / "host.store", safe=True) as host:
+        (told,) = asked(host, ("run", {"name": "kernel_table"}))
+    assert told["rows"] == []
+    assert "No device activity was recorded. To record it: activities=[" in told["no_rows"]
+    assert "host_accounting" in told["no_rows"]
+
+
 def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> None:
     """Every analysis in docs/questions.md returns rows, as it does on the command line."""
     page = (Path(__file__).parents[2] / "docs" / "questions.md").read_text(encoding="utf-8")

@@ -206,5 +206,10 @@ def test_missing_device_activity_is_stated_with_the_option_that_records_it(
     host.write_bytes((traces / "host_parts.json").read_bytes())
     done = cli("run", host, "idle_causes")
     assert done.out.count("No device activity was recorded.") == 1
+    whole, table = (
+        cli("run", host, "idle_causes", *more) for more in (["--limit", "0"], ["--format", "csv"])
+    )
+    assert "No device activity was recorded." in whole.out
+    assert "note: No device activity was recorded." in table.err
     assert "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]" in done.out
     assert "needs:" not in done.out

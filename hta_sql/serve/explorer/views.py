@@ -21,7 +21,7 @@ from hta_sql.report.first_screen import QUESTIONS, RECORDED_QUESTIONS
 from hta_sql.report.reasons import nothing_known
 from hta_sql.results.cells import cell_text, column_unit
 from hta_sql.results.result import Result
-from hta_sql.results.without_device import NO_DEVICE, lacks_device
+from hta_sql.results.without_device import without_device
 from hta_sql.store.query.trace_store import TraceStore
 
 STORE = "HTA_SQL_EXPLORER_STORE"
@@ -140,8 +140,8 @@ def answer(
             return (nothing_known(section, result) if section else "") or result
     except HtaSqlError as error:
         return str(error)
-    if lacks_device(analysis, store.run("rank_health", runs=[run]).records()):
-        return NO_DEVICE
+    if why := without_device(store.run, analysis, {"runs": [run]}):
+        return why
     needs = analysis.facts.get("Needs", "data that the traces do not contain")
     return f"No rows. {name} needs: {needs}."
 

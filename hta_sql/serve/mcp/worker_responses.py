@@ -11,6 +11,7 @@ from hta_sql.errors import ParameterError, QueryError, nearest
 from hta_sql.library.parameters import check_parameters
 from hta_sql.library.sql_files import query_sql
 from hta_sql.results.result import Result
+from hta_sql.results.without_device import without_device
 from hta_sql.serve.mcp.bounded_json import (
     LONGEST_NAME,
     MOST_BYTES,
@@ -97,9 +98,11 @@ class Hosted:
         # Validated as a mapping first: some parameters share names with arguments of run().
         check_parameters(found, parameters)
         result = self._store.run(name, **parameters)
+        why = "" if len(result) else without_device(self._store.run, found, parameters)
         return {
             "analysis": found.name,
             "says": found.summary,
+            **({"no_rows": why} if why else {}),
             **self._of_rows(result, limit, wanted),
             "units": {c.name: c.unit for c in found.columns if c.unit and c.name in wanted},
         }

@@ -14,7 +14,7 @@
 -- captured, have no rows.
 --
 -- Title: Cost of modules
--- Shown: rank, device_total_ns, device_pct, path, device_self_ns, call_count, class, backward_device_total_ns
+-- Shown: rank, device_total_ns, device_pct, path, device_self_ns, call_count, class, backward_device_total_ns, host_total_ns
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
@@ -60,7 +60,7 @@ CREATE OR REPLACE MACRO modules_v1(
 --   backward_host_self_ns            BIGINT [ns]     Host time in the backward pass of the module's own operators, including recomputation.
 --   backward_host_total_ns           BIGINT [ns]     backward_host_self_ns of the module and all nested modules.
 --   recompute_host_ns                BIGINT [ns]     Part of backward_host_total_ns in calls inside the backward pass.
---   device_self_ns                   BIGINT [ns]     Duration of device operations launched in the module's calls, excluding nested modules.
+--   device_self_ns                   BIGINT [ns]     Duration of device operations launched in the module's calls, excluding nested modules; NULL for a rank without device activity, as the other times on the device.
 --   device_total_ns                  BIGINT [ns]     device_self_ns of the module and all nested modules.
 --   replayed_device_ns               BIGINT [ns]     Part of device_total_ns in kernels of graph replays whose modules are known from a capture (graph_matches).
 --   backward_device_self_ns          BIGINT [ns]     Duration of device operations launched in the backward pass of the module's own operators, including recomputation.
@@ -76,7 +76,8 @@ WITH RECURSIVE
     lanes AS MATERIALIZED (
         SELECT
             d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane,
-            EXISTS (FROM memory_events AS m WHERE m.run = d.run AND m.rank = d.rank) AS remembers
+            EXISTS (FROM memory_events AS m WHERE m.run = d.run AND m.rank = d.rank) AS remembers,
+            EXISTS (FROM gpu_ops AS g WHERE g.run = d.run AND g.rank = d.rank) AS has_device
         FROM (
             SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE starts_with(p.name, 'nn.Module: ')
             UNION
@@ -312,12 +313,12 @@ SELECT
     coalesce(o.backward_host_ns, 0) AS backward_host_self_ns,
     t.backward_host_ns AS backward_host_total_ns,
     t.recompute_host_ns,
-    coalesce(o.device_ns, 0) AS device_self_ns,
-    t.device_ns AS device_total_ns,
-    t.replayed_ns AS replayed_device_ns,
-    coalesce(o.backward_device_ns, 0) AS backward_device_self_ns,
-    t.backward_device_ns AS backward_device_total_ns,
-    t.recompute_device_ns,
+    CASE WHEN l.has_device THEN coalesce(o.device_ns, 0) END AS device_self_ns,
+    CASE WHEN l.has_device THEN t.device_ns END AS device_total_ns,
+    CASE WHEN l.has_device THEN t.replayed_ns END AS replayed_device_ns,
+    CASE WHEN l.has_device THEN coalesce(o.backward_device_ns, 0) END AS backward_device_self_ns,
+    CASE WHEN l.has_device THEN t.backward_device_ns END AS backward_device_total_ns,
+    CASE WHEN l.has_device THEN t.recompute_device_ns END AS recompute_device_ns,
     100 * ((t.device_ns + t.backward_device_ns) / nullif(w.device_ns, 0)) AS device_pct,
     CASE WHEN l.remembers THEN t.host_bytes END AS host_allocated_bytes,
     CASE WHEN l.remembers THEN t.device_bytes END AS device_allocated_bytes,

@@ -78,8 +78,8 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   call_count               BIGINT [count]  Number of calls; in device rows, number of device operations.
 --   host_self_ns             BIGINT [ns]     Host time excluding callees.
 --   host_total_ns            BIGINT [ns]     Host time including callees.
---   device_self_ns           BIGINT [ns]     Duration of the device operations that the calls launched themselves; in device rows, duration of the row's operations.
---   device_total_ns          BIGINT [ns]     Duration of the device operations launched by the calls and their callees.
+--   device_self_ns           BIGINT [ns]     Duration of the device operations that the calls launched themselves; in device rows, duration of the row's operations. NULL for a rank without device activity, except with like_torch.
+--   device_total_ns          BIGINT [ns]     Duration of the device operations launched by the calls and their callees; NULL like device_self_ns.
 --   host_self_bytes          BIGINT [bytes]  Host memory allocated minus freed, excluding callees; NULL if memory is not recorded.
 --   host_total_bytes         BIGINT [bytes]  Host memory allocated minus freed, including callees; NULL if memory is not recorded.
 --   device_self_bytes        BIGINT [bytes]  Device memory allocated minus freed, excluding callees; NULL if memory is not recorded.
@@ -105,6 +105,7 @@ WITH RECURSIVE
             k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) << 40 AS lane,
             coalesce(k.profile_memory, false)
             OR EXISTS (FROM memory_events AS m WHERE m.run = k.run AND m.rank = k.rank) AS remembers,
+            like_torch OR EXISTS (FROM gpu_ops AS g WHERE g.run = k.run AND g.rank = k.rank) AS has_device,
             NOT like_torch OR coalesce(k.with_flops, false) AS counts_flops
         FROM known AS k
     ),
@@ -399,8 +400,8 @@ SELECT
     s.call_count,
     s.host_self_ns,
     s.host_total_ns,
-    s.device_self_ns,
-    s.device_total_ns,
+    CASE WHEN l.has_device THEN s.device_self_ns END AS device_self_ns,
+    CASE WHEN l.has_device THEN s.device_total_ns END AS device_total_ns,
     s.host_self_bytes,
     s.host_total_bytes,
     s.device_self_bytes,
@@ -414,6 +415,7 @@ SELECT
     100 * (s.unknown_ns / nullif(s.device_self_ns, 0)) AS tensor_core_unknown_pct,
     CASE WHEN like_torch THEN row_number() OVER (PARTITION BY s.run, s.rank ORDER BY s.first_call) END AS position
 FROM shares AS s
+JOIN lanes AS l ON l.run = s.run AND l.rank = s.rank
 WHERE s.is_shown
 ORDER BY
     s.run, s.rank, position, s.device_self_ns DESC, s.host_self_ns DESC, s.name, s.is_user_annotation, s.overload_name,

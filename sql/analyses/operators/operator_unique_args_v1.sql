@@ -6,7 +6,7 @@
 -- Arguments that were not recorded are NULL, and calls without recorded arguments share a row.
 --
 -- Title: Operators by shape
--- Shown: rank, device_self_ns, call_count, name, input_shapes, mean_call_ns, kernels, max_call_ns
+-- Shown: rank, device_self_ns, call_count, name, input_shapes, mean_call_ns, kernels, max_call_ns, host_total_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_unique_args
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO operator_unique_args_v1(
 --   host_total_ns     BIGINT [ns]     Host time including callees; a call inside a call of the same argument set counts in both.
 --   launching_count   BIGINT [count]  Number of calls that launched operations themselves.
 --   kernel_count      BIGINT [count]  Number of device operations launched by the calls themselves.
---   device_self_ns    BIGINT [ns]     Total duration of these device operations.
+--   device_self_ns    BIGINT [ns]     Total duration of these device operations; NULL for a rank without device activity, as kernel_count.
 --   mean_call_ns      DOUBLE [ns]     Mean device time of a launching call; NULL if there is none.
 --   median_call_ns    DOUBLE [ns]     Median device time of a launching call; NULL if there is none.
 --   std_call_ns       DOUBLE [ns]     Sample standard deviation of the device time of launching calls; NULL for a single call.
@@ -112,8 +112,8 @@ SELECT
     s.call_count,
     s.host_total_ns,
     s.launching_count,
-    s.kernel_count,
-    s.device_self_ns,
+    CASE WHEN d.run IS NOT NULL THEN s.kernel_count END AS kernel_count,
+    CASE WHEN d.run IS NOT NULL THEN s.device_self_ns END AS device_self_ns,
     s.mean_call_ns,
     s.median_call_ns,
     s.std_call_ns,
@@ -122,6 +122,7 @@ SELECT
     k.kernels,
     s.example_event_id
 FROM summed AS s
+LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = s.run AND d.rank = s.rank
 LEFT JOIN kernel_lists AS k ON k.run = s.run AND k.rank = s.rank AND k.arguments = s.arguments
 ORDER BY
     s.run, s.rank, s.device_self_ns DESC, s.host_total_ns DESC, s.name, s.input_shapes, s.input_types, s.input_strides,

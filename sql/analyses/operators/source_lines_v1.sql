@@ -56,7 +56,7 @@ CREATE OR REPLACE MACRO source_lines_v1(
 --   call_count                BIGINT [count]  Number of calls; NULL if frames come from operators.
 --   host_self_ns              BIGINT [ns]     Host time excluding called frames.
 --   host_total_ns             BIGINT [ns]     Host time including called frames.
---   device_self_ns            BIGINT [ns]     Duration of device operations launched by the frame itself.
+--   device_self_ns            BIGINT [ns]     Duration of device operations launched by the frame itself; NULL for a rank without device activity, as the three columns below.
 --   device_total_ns           BIGINT [ns]     Duration of device operations launched by the frame and the frames that it called.
 --   backward_device_self_ns   BIGINT [ns]     Duration of device operations launched by the backward pass of the frame's own operators; device_self_ns of other rows includes these operations.
 --   backward_device_total_ns  BIGINT [ns]     backward_device_self_ns of the frame and its callees.
@@ -162,15 +162,16 @@ SELECT
     CASE WHEN t.run IS NOT NULL AND s.frame IS NOT NULL THEN s.call_count END AS call_count,
     s.host_self_ns,
     s.host_total_ns,
-    s.device_self_ns,
-    s.device_total_ns,
-    s.backward_device_self_ns,
-    s.backward_device_total_ns,
+    CASE WHEN d.run IS NOT NULL THEN s.device_self_ns END AS device_self_ns,
+    CASE WHEN d.run IS NOT NULL THEN s.device_total_ns END AS device_total_ns,
+    CASE WHEN d.run IS NOT NULL THEN s.backward_device_self_ns END AS backward_device_self_ns,
+    CASE WHEN d.run IS NOT NULL THEN s.backward_device_total_ns END AS backward_device_total_ns,
     c.device_ns AS compiled_device_ns,
     100 * (s.host_self_ns / nullif(s.host_ns, 0)) AS host_self_pct,
     100 * (s.device_self_ns / nullif(s.device_ns, 0)) AS device_self_pct
 FROM named AS s
 LEFT JOIN traced AS t ON t.run = s.run AND t.rank = s.rank
+LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = s.run AND d.rank = s.rank
 LEFT JOIN compiled AS c ON c.run = s.run AND c.rank = s.rank AND c.frame = s.frame
 WHERE s.host_total_ns <> 0 OR s.device_total_ns <> 0 OR s.backward_device_total_ns <> 0 OR s.call_count > 0
 -- Without frames there are no lines, and the remaining row would only state that 100 % lies outside of them.

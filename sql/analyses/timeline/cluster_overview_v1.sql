@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   host_name             VARCHAR         Host name; NULL if not recorded.
 --   stage                 INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
 --   step_ns               BIGINT [ns]     Duration of the step on the host.
---   compute_ns            BIGINT [ns]     Time with a computation kernel running.
+--   compute_ns            BIGINT [ns]     Time with a computation kernel running; NULL for a rank without device activity, as memory_ns and idle_ns.
 --   transfer_ns           BIGINT [ns]     Time in collectives after all ranks arrived, not overlapped by compute.
 --   unmatched_ns          BIGINT [ns]     Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   wait_ns               BIGINT [ns]     Exposed wait: time in matched collectives before the last rank arrives, clipped to the step, not overlapped by compute or transfer.
@@ -159,13 +159,16 @@ SELECT
     c.host_name,
     c.stage,
     c.step_ns,
-    c.compute_ns,
+    CASE WHEN d.run IS NOT NULL THEN c.compute_ns END AS compute_ns,
     c.exposed_transfer_ns AS transfer_ns,
     c.exposed_unmatched_ns AS unmatched_ns,
     c.exposed_wait_ns AS wait_ns,
-    c.exposed_memory_ns AS memory_ns,
+    CASE WHEN d.run IS NOT NULL THEN c.exposed_memory_ns END AS memory_ns,
     c.step_ns - c.recorded_ns AS unrecorded_ns,
-    c.recorded_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_unmatched_ns - c.exposed_wait_ns - c.exposed_memory_ns AS idle_ns,
+    CASE
+        WHEN d.run IS NOT NULL
+            THEN c.recorded_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_unmatched_ns - c.exposed_wait_ns - c.exposed_memory_ns
+    END AS idle_ns,
     c.work AS non_wait_ns,
     c.host_mean AS host_mean_ns,
     c.rank_distance AS rank_z,
@@ -193,6 +196,7 @@ SELECT
 FROM counted AS c
 LEFT JOIN peaks AS p ON p.run = c.run AND p.rank = c.rank AND p.step IS NOT DISTINCT FROM c.step
 LEFT JOIN compared_stages AS t ON t.run = c.run AND t.step IS NOT DISTINCT FROM c.step AND t.stage = c.stage
+LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = c.run AND d.rank = c.rank
 LEFT JOIN lib.rank_verdicts(runs) AS v ON v.run = c.run AND v.rank = c.rank
 WHERE lib.is_requested(ranks, c.rank) AND lib.is_requested(steps, c.step)
 ORDER BY c.run, c.step, c.rank
