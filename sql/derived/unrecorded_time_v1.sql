@@ -15,6 +15,8 @@
 --   the first recorded call, it was queued from that call on; if it starts earlier, its queue time is unknown.
 -- - lost: ten or more consecutive kernel launches outside graph captures have no kernel. The missing kernels ran
 --   after the operations launched before them, and before the operations launched after them.
+--   If the file of the recording is cut off, the records after the last recorded operation may be missing, too: the
+--   device is not known to be idle from then on.
 -- - after: the same as lost, but at the end of the recording, up to the end of the last device synchronization.
 -- - undecided: time at the start of a recording that is not known to be unrecorded. It ends with the first launch or
 --   with the end of the first synchronization with the whole device, whichever comes first. The device was either
@@ -147,6 +149,18 @@ WITH
         WHERE regexp_matches(c.name, '(Device|Ctx)Synchronize') AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
+    tails AS (
+        SELECT o.run, o.rank, o.span, max(o.end_ts) AS ts FROM ops AS o GROUP BY o.run, o.rank, o.span
+    ),
+    cut_tails AS MATERIALIZED (
+        SELECT t.run, t.rank, t.span, t.ts, k.offset_ns + k.dur AS end_ts
+        FROM tails AS t
+        JOIN rank_spans AS k ON k.run = t.run AND k.rank = t.rank AND k.span = t.span
+        WHERE EXISTS (
+            FROM quarantine AS q
+            WHERE q.run = k.run AND q.rank = k.rank AND q.source = k.source AND q.is_lost AND lib.is_rest_of_file(q.event_id, q.reason)
+        )
+    ),
     -- Launches of a rank without any recorded device activity do not count as lost.
     lost AS MATERIALIZED (
         SELECT
@@ -157,10 +171,11 @@ WITH
         JOIN bounded AS b ON b.run = l.run AND b.rank = l.rank AND b.span = l.span AND b.lost_from = l.ts
         JOIN recordings AS r ON r.run = l.run AND r.rank = l.rank AND r.span = l.span
         LEFT JOIN drained AS d ON d.run = l.run AND d.rank = l.rank AND d.span = l.span
-        WHERE EXISTS (FROM ops AS o WHERE o.run = l.run AND o.rank = l.rank AND o.span = l.span)
-    ),
-    tails AS (
-        SELECT o.run, o.rank, o.span, max(o.end_ts) AS ts FROM ops AS o GROUP BY o.run, o.rank, o.span
+        WHERE
+            EXISTS (FROM ops AS o WHERE o.run = l.run AND o.rank = l.rank AND o.span = l.span)
+            AND NOT (b.to_ts IS NULL AND EXISTS (FROM cut_tails AS c WHERE c.run = l.run AND c.rank = l.rank AND c.span = l.span))
+        UNION ALL
+        SELECT c.run, c.rank, c.span, false, NULL, NULL, c.ts, c.end_ts FROM cut_tails AS c
     ),
     -- Of ranks that lost launches.
     idle AS (

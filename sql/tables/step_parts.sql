@@ -22,7 +22,7 @@ CREATE OR REPLACE VIEW step_parts AS
 --   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts.
 --   unrecorded_before_ns  BIGINT [ns]  Unrecorded time: the device ran work launched before the recording.
---   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing.
+--   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing, or may be, because the file is cut off.
 --   unrecorded_after_ns   BIGINT [ns]  Unrecorded time: launched work was still running when the recording ended.
 --   undecided_ns          BIGINT [ns]  Part of idle_before_ns in which the device may have run work launched before the recording.
 --   idle_before_ns        BIGINT [ns]  Idle time before the first device activity of the step, recorded or not.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -208,3 +210,33 @@ def test_no_interval_covers_idle_time_or_recorded_work(seed: int, ingest_trace: 
     missed = sum(b - a for a, b in truth) - (row["unrecorded_before_ns"] or 0)
     allowed = row["undecided_ns"] + 1000 * LATENCY_US * len(operations)
     assert missed <= max(allowed, 100_000 + 1000 * LATENCY_US)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_device_is_not_idle_where_its_file_is_cut_off(
+    is_cut: bool, ingest_trace: Ingest, tmp_path: Path
+) -> None:
+    """A profiler writes operators before kernels, so a file that is cut off lacks the last kernels."""
+    operator = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
+    call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1}
+    kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7}
+    events: list[dict[str, Any]] = [operator | {"ts": 100 * n, "dur": 90} for n in range(10)]
+    for n in range(10):
+        link = {"correlation": n + 1}
+        events.append(call | {"ts": 100 * n + 10, "dur": 5, "args": link})
+        on_device = {"device": 0, "stream": 7, **link}
+        events.append(kernel | {"ts": 100 * n + 20, "dur": 40, "args": on_device})
+    text = json.dumps({"traceEvents": events})
+    path = tmp_path / "trace.json"
+    # Two calls and two kernels are left.
+    path.write_text(text[: text.index('"ts": 210')] if is_cut else text, encoding="utf-8")
+    store = ingest_trace(path)
+    row = accounting(store)
+    assert row["compute_ns"] == (80_000 if is_cut else 400_000)
+    assert row["idle_after_ns"] == (0 if is_cut else 30_000)
+    assert intervals(store, "lost") == ([(160_000, 990_000)] if is_cut else [])
+    causes = {found["cause"] for found in store.run("idle_causes").records()}
+    assert ("unrecorded" in causes) == is_cut
+    saved = [found["saved_ns"] or 0 for found in store.run("advice").records()]
+    assert not is_cut or max(saved, default=0) <= 80_000  # idle between the kernels that are left
+    assert "unrecorded_lost" not in {found["finding"] for found in store.run("findings").records()}

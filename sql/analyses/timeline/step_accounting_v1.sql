@@ -65,7 +65,7 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   exposed_wait_ns       BIGINT [ns]  Exposed wait: time in matched collectives before the last rank arrives, clipped to the step, not overlapped by compute or transfer.
 --   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_before_ns  BIGINT [ns]  Unrecorded time: the device ran work launched before the recording; NULL if none is known and some time is undecided.
---   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing.
+--   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing, or may be, because the file is cut off.
 --   unrecorded_after_ns   BIGINT [ns]  Unrecorded time: launched work was still running when the recording ended.
 --   idle_before_ns        BIGINT [ns]  Idle time before the first device activity of the step; an upper bound if unrecorded_before_ns is NULL.
 --   idle_between_ns       BIGINT [ns]  Idle time between the first and last device activity of the step.

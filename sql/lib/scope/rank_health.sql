@@ -145,7 +145,7 @@ WITH
     _quarantined AS (
         SELECT
             q.*, k.text_bytes,
-            q.is_lost AND q.event_id IS NULL AND regexp_matches(q.reason, 'the file is cut off|breaks off|the compressed file is damaged|follows the compressed data|the rest of the file') AS is_end
+            q.is_lost AND lib.is_rest_of_file(q.event_id, q.reason) AS is_end
         FROM quarantine AS q
         JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
         -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage to the trace.
