@@ -53,6 +53,7 @@ COMMANDS = (
     "export",
     "counters",
     "publish",
+    "ingest-rank",
     "catalog",
     "verify",
     "repair",

@@ -70,8 +70,12 @@ def read_and_publish(
     return entries, failures
 
 
-def ingest_shard(options: ShardOptions) -> IngestReport:
+def ingest_shard(options: ShardOptions, *, is_whole: bool = False) -> IngestReport:
     """Ingest one shard of the traces; write only Parquet files and the shard's own file.
+
+    Args:
+        options: The options of the ingest.
+        is_whole: Whether the traces are those of this shard, instead of those of all shards.
 
     Raises:
         TraceError: Some traces could not be read; the others are in the shard.
@@ -82,7 +86,7 @@ def ingest_shard(options: ShardOptions) -> IngestReport:
     found = work_of(plan, target.contents()).found
     with locked_shard(target, number, of) as earlier:
         plan.known.learn(earlier)
-        work = compared(plan, share(found, number, of))
+        work = compared(plan, found if is_whole else share(found, number, of))
         kept = [entry for entry in work.unchanged if entry in earlier]
         prefix = f"{uuid.uuid4().hex[:12]}-"
         shard = Shard(target.run, number, of, prefix, entries=kept, tags=target.tags)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -99,16 +99,30 @@ def locked_shard(target: IngestTarget, number: int, of: int) -> Iterator[list[Ra
 def publish_shards(
     store: Store,
     *,
+    run: str | None = None,
     expect: int | None = None,
     lock_timeout: float = LOCK_TIMEOUT_S,
     materialize: bool = False,
 ) -> PublishReport:
-    """Merge the complete shards into the manifest; see :func:`hta_sql.publish`."""
+    """Merge the complete shards into the manifest; see :func:`hta_sql.publish`.
+
+    Args:
+        store: The store.
+        run: Publish only the shards of this run; None: those of all runs.
+        expect: Required number of shards.
+        lock_timeout: Time to wait for another ingest that is writing the store [s].
+        materialize: Whether to materialize the small answers.
+
+    Raises:
+        StoreError: Expected shards are missing, or there are no shards.
+    """
     folder = store_folder(store)
     with store_lock(folder, lock_timeout):
         manifest = manifest_or_empty(folder)
-        shards = _without_lost(folder, read_shards(folder))
-        missing = _missing(shards, manifest, expect)
+        of_run = [shard for shard in read_shards(folder) if run in (None, shard.run)]
+        shards = _without_lost(folder, of_run)
+        earlier = [name for name in manifest.published if run in (None, run_of_shard(name))]
+        missing = _missing(shards, earlier, expect)
         complete = [shard for shard in shards if shard.complete]
         if expect and missing:
             raise StoreError(
@@ -166,10 +180,16 @@ def _merged(manifest: Manifest, shards: list[Shard]) -> Manifest:
     return replace(merged, published={**manifest.published, **names})
 
 
-def _missing(shards: list[Shard], manifest: Manifest, expect: int | None) -> list[str]:
-    """List the shards of all runs that are neither published nor complete."""
+def _missing(shards: list[Shard], published: Iterable[str], expect: int | None) -> list[str]:
+    """List the shards of the given runs that are neither published nor complete.
+
+    Args:
+        shards: The shards that are not published yet.
+        published: Names of the published shards.
+        expect: Required number of shards.
+    """
     there: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for name in manifest.published:
+    for name in published:
         if match := _NAME.match(name):
             there[match[1], int(match[3])].add(int(match[2]))
     started = {shard.name for shard in shards if not shard.complete}
@@ -214,6 +234,15 @@ def _remove_traces_of_jobs(folder: StoreFolder) -> None:
 
 def _is_partial(name: str, shard: str) -> bool:
     return name.startswith(f"{shard}json.") and name.endswith(PARTIAL)
+
+
+def is_being_ingested(folder: StoreFolder, name: str) -> bool:
+    """Return whether a job is ingesting a shard; the lock of a dead job is free."""
+    try:
+        with store_lock(folder, 0, _lock_of(name)):
+            return False
+    except StoreError:
+        return True
 
 
 def _lock_of(name: str) -> str:

@@ -22,6 +22,13 @@ log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 60.0
 """Default time to wait for another ingest that is writing the store [s]."""
 
+RANK_TIMEOUT_S = 60.0
+"""Default time to wait for ranks of a run that have no trace yet [s].
+
+Ranks record the same steps, so they differ by little. A network file system may show a new file to
+other machines a minute late.
+"""
+
 LOCK = ".lock"
 POLL_S = 0.05
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from hta_sql.errors import ParameterError
@@ -28,6 +29,9 @@ from hta_sql.store.disk.manifest import (
 log = logging.getLogger(__name__)
 
 FORMAT = "hta_sql shard"
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Errors of parsing a file that is not a shard."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,11 @@ def run_of_shard(name: str) -> str:
     return name.rpartition(".")[0]
 
 
+def number_of_shard(name: str) -> int:
+    """Return the number in a shard name, counted from 1."""
+    return int(name.rpartition(".")[2].partition("-")[0])
+
+
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
     """Return the shard number and the number of shards if they are valid.
 
@@ -91,6 +100,13 @@ def write_shard(folder: StoreFolder, shard: Shard) -> None:
     folder.replace(shard.path, with_checksum(content))
 
 
+def is_complete(folder: StoreFolder, path: str) -> bool:
+    """Return whether the file of a shard exists, is readable, and is marked as complete."""
+    with suppress(FileNotFoundError, *_MALFORMED):
+        return _parsed(folder.read(path)).complete
+    return False
+
+
 def read_shards(folder: StoreFolder) -> list[Shard]:
     """Read all readable shards, complete or not."""
     return shards_at(folder)[0]
@@ -108,7 +124,7 @@ def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
             shards.append(_parsed(folder.read(path)))
         except FileNotFoundError:
             continue  # published and removed after the listing
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except _MALFORMED as error:
             damaged[path] = repr(error)
     return sorted(shards, key=lambda shard: (shard.run, shard.of, shard.number)), damaged
 
