@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import altair as alt
 
+    from hta_sql import torch as torch
     from hta_sql.charts import Drawable
     from hta_sql.exports.exports import Exported
     from hta_sql.hta.trace_analysis import TraceAnalysis
@@ -117,6 +118,8 @@ register_command("export", _export)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "torch":
+        return import_module("hta_sql.torch")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

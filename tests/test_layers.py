@@ -47,7 +47,7 @@ ROOMS = (
         "authoring",
         "serve",
     ),
-    *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
+    *("hta", "torch", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )
 """Packages in the order of the data flow; each imports only packages before it."""
 
