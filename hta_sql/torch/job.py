@@ -98,9 +98,11 @@ def _agreed(distributed: Any) -> str:
     This is one request to the store and no collective, so it does not wait for ranks that do not
     record. An empty string means that there is no such store.
     """
+    # torchrun keeps the store when it restarts a job.
+    key = f"hta_sql/run/{_number('TORCHELASTIC_RESTART_COUNT', 0)}"
     try:
         store = distributed.distributed_c10d._get_default_store()  # noqa: SLF001 - has no public name
-        return str(store.compare_set("hta_sql/run", "", _started()).decode())
+        return str(store.compare_set(key, "", _started()).decode())
     except Exception as error:  # noqa: BLE001 - depends on the version of torch
         log.info("The process group has no key-value store: %s", error)
         return ""

@@ -106,6 +106,19 @@ def test_ranks_without_a_chosen_id_agree_through_the_store_of_the_group(
     assert found[0].run.endswith("-1001")
 
 
+def test_an_attempt_after_a_restart_agrees_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torchrun keeps the store of the group, in which the name of the earlier attempt remains."""
+    store, found = KeyValueStore(), []
+    for attempt in ("0", "1"):
+        job._started.cache_clear()
+        job._agreed.cache_clear()
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", attempt)
+        monkeypatch.setattr("os.getpid", lambda attempt=attempt: 1000 + int(attempt))
+        in_group(monkeypatch, 0, 2, store)
+        found.append(current_job().run)
+    assert [name.rpartition("-")[2] for name in found] == ["1000", "1001"]
+
+
 def test_the_process_group_takes_precedence_over_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
