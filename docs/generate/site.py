@@ -69,6 +69,7 @@ NAV: dict[str, dict[str, str] | str] = {
         "Evidence": "evidence/README.md",
     },
     "Many runs, many machines": {
+        "Record into a store": "record.md",
         "Runs": "runs.md",
         "Clusters and shards": "distributed.md",
         "Giving stores away": "redacting.md",

@@ -1,0 +1,60 @@
+"""The code in docs/record.md and README.md calls the handler and the commands as they are."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from hta_sql.cli import command_of
+from hta_sql.torch import trace_handler
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    name: (ROOT / name).read_text(encoding="utf-8") for name in ("docs/record.md", "README.md")
+}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the code blocks of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_calls_of_the_handler_fit_its_signature(page: str) -> None:
+    """Every block is valid Python, and passes only arguments that the handler has."""
+    signature, count = inspect.signature(trace_handler), 0
+    for block in blocks(page, "py"):
+        # An ellipsis stands for other arguments, also after keywords.
+        text = re.sub(r", \.\.\.\)", ")", block).replace("(..., ", "(")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "trace_handler":
+                signature.bind(*node.args, **{one.arg or "": one.value for one in node.keywords})
+                count += 1
+    assert count >= {"docs/record.md": 4, "README.md": 1}[page]
+
+
+def test_the_page_states_the_signature() -> None:
+    """The page lists the arguments, their order and their defaults."""
+    parameters = inspect.signature(trace_handler).parameters.values()
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    stated = str(inspect.Signature(plain))
+    assert f"`trace_handler{stated}`" in PAGES["docs/record.md"]
+    options = re.findall(r"^\| `(\w+)` \|", PAGES["docs/record.md"], re.MULTILINE)
+    assert options == [p.name for p in plain]
+
+
+def test_commands_of_the_page_are_parsed() -> None:
+    """Each ``hta-sql`` command in a block has only options that exist."""
+    lines = "\n".join(blocks("docs/record.md", "bash")).replace("\\\n", " ").splitlines()
+    found = [line for line in lines if line.startswith("hta-sql ")]
+    assert len(found) >= 3
+    for line in found:
+        _, name, *arguments = shlex.split(line)
+        command = command_of(name)
+        command.make_parser(click.Context(command)).parse_args(arguments)
