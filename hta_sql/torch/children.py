@@ -47,7 +47,8 @@ def start_ingest(arguments: Sequence[str]) -> None:
     command = shlex.join(["hta-sql", *arguments])
     try:
         process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "hta_sql", *arguments],
+            # -P: modules in the working directory must not replace those that the ingest imports.
+            [sys.executable, "-P", "-m", "hta_sql", *arguments],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )

@@ -125,6 +125,18 @@ def test_recording_again_replaces_the_run_when_all_ranks_are_there(
     assert busy_times(store) == second
 
 
+def test_other_runs_are_not_published(write_traces: WriteTraces, tmp_path: Path, cli: Cli) -> None:
+    """The last rank of a run does not publish a part of another run that is being recorded."""
+    traces, store = write_traces({0: 1.0, 1: 2.0}), tmp_path / "job.store"
+    hta_sql.ingest_shard(traces, store, run="other", shard=(1, 2))
+    ingest_recorded(RecordedRank(str(traces / "rank0.json"), str(store), "job", 0, 1))
+    with hta_sql.open(store) as opened:
+        assert opened.runs() == ["job"]
+    assert cli("publish", store).code == 0
+    with hta_sql.open(store) as opened:
+        assert opened.runs() == ["job", "other"]
+
+
 def test_an_unreadable_trace_does_not_hold_back_the_other_ranks(
     write_traces: WriteTraces, tmp_path: Path, cli: Cli, busy_times: BusyTimes
 ) -> None:

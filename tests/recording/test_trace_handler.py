@@ -107,6 +107,16 @@ def test_a_process_that_ends_waits_for_its_trace(tmp_path: Path, busy_times: Bus
     assert not list((tmp_path / "job.store").glob("traces/*/*"))
 
 
+def test_files_of_the_training_do_not_break_the_ingest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy_times: BusyTimes
+) -> None:
+    """A module in the working directory does not replace one that the ingest imports."""
+    (tmp_path / "click.py").write_text("raise ImportError('a file of the training')")
+    monkeypatch.chdir(tmp_path)
+    train(tmp_path / "job.store")
+    assert busy_times(tmp_path / "job.store") == {0: 7.0}
+
+
 def test_ranks_of_a_job_become_one_run(tmp_path: Path, busy_times: BusyTimes) -> None:
     """Processes that only share the environment of torchrun publish one run together."""
     store = tmp_path / "job.store"
