@@ -1,6 +1,7 @@
 """Record into stores with the real profiler: ``python -m tests.recording.with_torch --torch PYTHON``.
 
-PYTHON has torch and this package. Each case trains a small model on the CPU, alone or as two gloo
+PYTHON has torch and this package; the cases ``lightning``, ``accelerate`` and ``transformers`` need
+these packages, and run only if they are named with ``--case``. Each case trains a small model on the CPU, alone or as two gloo
 ranks under torchrun, and checks the store. The case ``killed`` waits for its timeout of 60 s.
 """
 
@@ -13,12 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import hta_sql
 
 TRAINING = Path(__file__).with_name("training.py")
+FRAMEWORKS = Path(__file__).with_name("frameworks.py")
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29517")
 
 
@@ -103,34 +106,58 @@ def check_unwritable(store: Path, said: str) -> None:
     assert "Traceback" not in said
 
 
-CASES: dict[str, tuple[Callable[[Path, str], None], bool, int]] = {
-    "one": (check_one, False, 0),
-    "advice": (check_advice, False, 0),
-    "repeated": (check_repeated, False, 0),
-    "raises": (check_raised, False, 1),
-    "exit": (check_one, False, 0),
-    "deleted": (check_deleted, False, 0),
-    "named": (check_named, False, 0),
-    "unwritable": (check_unwritable, False, 0),
-    "ranks": (check_ranks, True, 0),
-    "killed": (check_killed, True, 1),
+@dataclass(frozen=True)
+class Case:
+    """A job to run.
+
+    Attributes:
+        check: Checks the store, given its path and what the job has printed.
+        is_launched: Whether torchrun starts two ranks of the job.
+        code: Exit code of the job.
+        script: The job.
+    """
+
+    check: Callable[[Path, str], None]
+    is_launched: bool = False
+    code: int = 0
+    script: Path = TRAINING
+
+
+CASES = {
+    "one": Case(check_one),
+    "advice": Case(check_advice),
+    "repeated": Case(check_repeated),
+    "raises": Case(check_raised, code=1),
+    "exit": Case(check_one),
+    "deleted": Case(check_deleted),
+    "named": Case(check_named),
+    "unwritable": Case(check_unwritable),
+    "ranks": Case(check_ranks, is_launched=True),
+    "killed": Case(check_killed, is_launched=True, code=1),
 }
-"""Case ─▶ its check, whether it has two ranks, and the exit code."""
+"""Jobs that need torch."""
+
+OF_FRAMEWORKS = {
+    "accelerate": Case(check_ranks, is_launched=True, script=FRAMEWORKS),
+    "lightning": Case(check_ranks, script=FRAMEWORKS),
+    "transformers": Case(check_ranks, is_launched=True, script=FRAMEWORKS),
+}
+"""Jobs that need a framework of the same name."""
 
 
 def run(case: str, torch: str, folder: Path) -> str:
     """Run one case and check its store; return what it has printed."""
-    check, has_ranks, code = CASES[case]
+    job = (CASES | OF_FRAMEWORKS)[case]
     parent = folder / case
     if case == "unwritable":
         parent.write_text("a file, in which there can be no store")
     else:
         parent.mkdir()
     store = parent / "job.store"
-    job = [torch, *(TORCHRUN if has_ranks else ()), str(TRAINING), str(store), case]
+    command = [torch, *(TORCHRUN if job.is_launched else ()), str(job.script), str(store), case]
     # A process of its own outlives torchrun; its end closes this pipe.
     done = subprocess.run(  # noqa: S603 - our own program
-        job,
+        command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -138,8 +165,8 @@ def run(case: str, torch: str, folder: Path) -> str:
         env={**os.environ, "TMPDIR": str(folder)},
     )
     try:
-        assert done.returncode == code
-        check(store, done.stdout)
+        assert done.returncode == job.code
+        job.check(store, done.stdout)
     except BaseException:
         sys.stdout.write(done.stdout)
         raise
@@ -150,7 +177,7 @@ def main() -> None:
     """Run the cases, and print a line for each, with the time that the handler took."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch", required=True, help="Python with torch and hta_sql")
-    parser.add_argument("--case", action="append", choices=CASES, help="default: all")
+    parser.add_argument("--case", action="append", choices=CASES | OF_FRAMEWORKS)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         for case in chosen.case or CASES:
