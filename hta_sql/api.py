@@ -68,6 +68,7 @@ def ingest_shard(options: ShardOptions) -> IngestReport:
 def publish(
     store: str | os.PathLike[str],
     *,
+    run: str | None = None,
     expect: int | None = None,
     lock_timeout: float = LOCK_TIMEOUT_S,
     materialize: bool = False,
@@ -78,6 +79,7 @@ def publish(
 
     Args:
         store: Folder of the store, or its fsspec URL.
+        run: Publish only the shards of this run; default: those of all runs.
         expect: Required number of shards; by default, whichever shards exist are published.
         lock_timeout: Time to wait for another ingest that is writing the store [s].
         materialize: Also store the small results of analyses on the new data.
@@ -92,7 +94,7 @@ def publish(
     from hta_sql.store.query.snapshot import HeldStore  # noqa: PLC0415
 
     report = publish_shards(
-        store, expect=expect, lock_timeout=lock_timeout, materialize=materialize
+        store, run=run, expect=expect, lock_timeout=lock_timeout, materialize=materialize
     )
     opened = HeldStore(store)
     opened.published = report

@@ -14,6 +14,12 @@ from hta_sql.text import counted
 @click.command(short_help="Publish the shards of an ingest.")
 @click.argument("store", type=STORE)
 @click.option(
+    "--run",
+    metavar="NAME",
+    show_default="all runs",
+    help="Publish only the shards of this run.",
+)
+@click.option(
     "--expect",
     type=click.IntRange(min=1),
     metavar="N",
@@ -21,8 +27,8 @@ from hta_sql.text import counted
     help="Fail, and publish nothing, unless all N shards are available.",
 )
 @materialize_option
-def publish(store: Path, expect: int | None, *, materialize: bool) -> None:
-    """Publish the shards of a STORE that `hta-sql ingest --shard I/N` has ingested.
+def publish(store: Path, run: str | None, expect: int | None, *, materialize: bool) -> None:
+    """Publish the shards of a STORE that `hta-sql ingest --shard I/N` or `ingest-rank` has ingested.
 
     They become visible at once. Running it again changes nothing.
     """
@@ -30,7 +36,7 @@ def publish(store: Path, expect: int | None, *, materialize: bool) -> None:
 
     with (
         logged(verbose=False),
-        hta_sql.publish(store, expect=expect, materialize=materialize) as opened,
+        hta_sql.publish(store, run=run, expect=expect, materialize=materialize) as opened,
     ):
         report = opened.published
     if report is None:
