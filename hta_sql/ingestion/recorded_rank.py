@@ -102,10 +102,13 @@ def ingest_recorded(recorded: RecordedRank) -> PublishedRanks | None:
 def _ingest(
     recorded: RecordedRank, folder: StoreFolder, shard: tuple[int, int]
 ) -> TraceError | None:
-    """Ingest the trace; return the error if it cannot be read, because the run goes on without it."""
+    """Ingest the trace; return the error if it cannot be read, because the run goes on without it.
+
+    The file is deleted last, so that a failed ingest can be repeated.
+    """
     trace = absolute(recorded.trace)
     if recorded.afterwards == "move":
-        trace = _moved(trace, folder, recorded.run)
+        trace = _copied(Path(trace), folder, recorded.run)
     options = ShardOptions(
         {recorded.rank: trace},
         recorded.store,
@@ -121,17 +124,15 @@ def _ingest(
         raise  # there is no shard to publish
     except TraceError as error:
         return error
-    if recorded.afterwards == "delete":
-        Path(trace).unlink()
+    if recorded.afterwards != "keep":
+        Path(recorded.trace).unlink()
     return None
 
 
-def _moved(trace: str, folder: StoreFolder, run: str) -> str:
-    """Move a trace into the store, and return its new location."""
-    local = Path(trace)
-    name = f"{TRACES}/{run}/{local.name}"
-    folder.put(local, name)
-    local.unlink()
+def _copied(trace: Path, folder: StoreFolder, run: str) -> str:
+    """Copy a trace into the store, and return the location of the copy."""
+    name = f"{TRACES}/{run}/{trace.name}"
+    folder.put(trace, name)
     return folder.path(name)
 
 

@@ -18,6 +18,7 @@ from hta_sql.ingestion.ingest import ingest_shard
 from hta_sql.ingestion.options import ShardOptions
 from hta_sql.ingestion.recorded_rank import PublishedRanks, RecordedRank, ingest_recorded
 from hta_sql.store.catalog.last_shard import publish_last
+from hta_sql.store.disk import remote_lock
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.reports import IngestReport
@@ -107,6 +108,21 @@ def test_a_rank_that_is_being_ingested_is_waited_for(
             assert not waiting.done()
         assert waiting.result() == PublishedRanks([0], [1], [])
     assert time.monotonic() - began >= 3
+
+
+def test_a_rank_that_died_at_a_url_is_not_waited_for_forever(
+    write_traces: WriteTraces, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock of a dead process at a URL stays; it counts until it has not been renewed for long."""
+    monkeypatch.setattr(remote_lock, "STALE_S", 1.0)
+    monkeypatch.setattr(remote_lock, "BEAT_S", 1.0)
+    monkeypatch.setattr(remote_lock, "SETTLE_S", 0.1)
+    folder = store_folder(memory)
+    write_shard(folder, Shard("job", 2, 2, "writer-"))
+    folder.replace("shards/.job.2-of-2.lock", b'{"holder": "process 1", "token": "x", "beats": 3}')
+    trace = write_traces({0: 7.0}) / "rank0.json"
+    done = ingest_recorded(RecordedRank(str(trace), memory, "job", 0, 2, wait_s=0))
+    assert done == PublishedRanks([0], [1], [])
 
 
 def test_recording_again_replaces_the_run_when_all_ranks_are_there(
@@ -201,6 +217,25 @@ def test_the_trace_is_moved_into_a_store_at_a_url(write_traces: WriteTraces, mem
     assert fsspec.filesystem("memory").exists("/recorded/traces/job/rank0.json")
     with hta_sql.open(memory) as opened:
         assert busy_times_of(opened) == {0: 7.0}
+
+
+def test_a_trace_that_could_not_be_ingested_stays(
+    write_traces: WriteTraces, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command of a failed ingest can be repeated, because its trace is deleted last."""
+
+    def full(*_: object, **__: object) -> None:
+        raise hta_sql.StoreError("No space left on device")
+
+    recorded = RecordedRank(
+        str(write_traces({0: 7.0}) / "rank0.json"), memory, "job", 0, 1, afterwards="move"
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(recorded_rank, "ingest_shard", full)
+        with pytest.raises(hta_sql.StoreError):
+            ingest_recorded(recorded)
+    assert ingest_recorded(recorded) == PublishedRanks([0], [], [])
+    assert not Path(recorded.trace).exists()
 
 
 def test_the_rank_is_the_one_that_is_given(

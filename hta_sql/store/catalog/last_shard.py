@@ -11,7 +11,7 @@ from hta_sql.store.disk.manifest import SHARDS
 from hta_sql.store.disk.reports import PublishReport
 from hta_sql.store.disk.shard_files import is_complete, shard_name
 
-POLL_S = 0.5
+POLL_S = 1.0
 
 
 def publish_last(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from hta_sql.errors import StoreError
 from hta_sql.store.catalog.ingest_target import IngestTarget, intact, settle
 from hta_sql.store.catalog.materialize import materialize_answers, publish
+from hta_sql.store.disk import remote_lock
 from hta_sql.store.disk.disk_space import reporting_full_disk
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
@@ -237,9 +238,14 @@ def _is_partial(name: str, shard: str) -> bool:
 
 
 def is_being_ingested(folder: StoreFolder, name: str) -> bool:
-    """Return whether a job is ingesting a shard; the lock of a dead job is free."""
+    """Return whether a job is ingesting a shard.
+
+    The lock of a dead job is free. At a URL, it becomes free when it has not been renewed for a
+    while, so this function waits that long.
+    """
+    timeout_s = 0.0 if folder.local else remote_lock.STALE_S + remote_lock.BEAT_S
     try:
-        with store_lock(folder, 0, _lock_of(name)):
+        with store_lock(folder, timeout_s, _lock_of(name)):
             return False
     except StoreError:
         return True
