@@ -285,7 +285,6 @@ def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
     assert shipped == here
     data = {
         "py.typed",
-        "store/query/reading_functions.txt",
         "synthetic/model.json",
         "comparison/gate/default.toml",
     }
