@@ -16,6 +16,7 @@ from hta_sql.cli.verifying import verifies
 from hta_sql.machine import temporary_folder
 from hta_sql.store import STORE_NAME
 from hta_sql.store.disk.manifest import MANIFEST, SHARDS
+from hta_sql.text import first_of
 
 if TYPE_CHECKING:
     from hta_sql.errors import HtaSqlError
@@ -148,5 +149,6 @@ def run_in(store: TraceStore, path: Path, run: str | None) -> str:
         return runs[0]
     if run not in runs:
         wanted = f"has no run {run!r}" if run else "has several runs"
-        raise click.UsageError(f"{path} {wanted}; specify one: {', '.join(runs)}")
+        there = first_of([f"{path}:{name}" for name in runs], 20)
+        raise click.UsageError(f"{path} {wanted}; specify one: {there}")
     return run

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError
 from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
-from hta_sql.library.header import CHART, header_of
+from hta_sql.library.header import CHART, REPORT, header_of
 from hta_sql.library.sql_files import Columns, sql_root
 from hta_sql.library.suggestions import suggested
 
@@ -132,6 +132,13 @@ class SqlObject:
         """
         line = self.facts.get("Shown")
         return line.split(", ") if line else []
+
+    @property
+    def needed(self) -> tuple[str, str]:
+        """A column, and the sentence for a reader if it is NULL in every row; empty if none."""
+        found = (REPORT.fullmatch(word) for word in self.report)
+        stated = (match for match in found if match and match["column"])
+        return next(((match["column"], match["sentence"]) for match in stated), ("", ""))
 
     @property
     def full_description(self) -> str:

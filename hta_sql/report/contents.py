@@ -117,5 +117,5 @@ def _section(analysis: SqlObject, *, is_own: bool) -> Section:
         has_table="chart" not in words,
         compares=stated("compares") or "",
         relations=tuple((stated("relations") or "").replace(" or ", " ").split()),
-        needed=(stated("column") or "", stated("sentence") or ""),
+        needed=analysis.needed,
     )

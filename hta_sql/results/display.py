@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from hta_sql.results.cells import cell_text, units_of_rows
+from hta_sql.results.cells import NULL, cell_text, units_of_rows
 from hta_sql.results.fitting import GAP, TextColumn, lay_out
 from hta_sql.results.footer import NARROWEST, footer
 from hta_sql.results.lower_bounds import mark_lower_bounds
@@ -98,6 +98,7 @@ def print_table(
     if len(result):
         counts = (len(columns[0].cells), len(result))
         lines += footer(layout, counts, room, rows_remedy, columns_remedy)
+        lines += _without_needed(result.analysis, columns)
     else:
         lines.append(no_rows or _reason_for_none(result))
     for line in lines:
@@ -108,6 +109,13 @@ def _shown(analysis: SqlObject | None, columns: list[TextColumn]) -> list[str]:
     """Return the analysis's ``Shown:`` columns, or none if the caller chose the columns."""
     is_whole = analysis is not None and len(columns) == len(analysis.columns)
     return analysis.shown if analysis and is_whole else []
+
+
+def _without_needed(analysis: SqlObject | None, columns: list[TextColumn]) -> list[str]:
+    """Return the analysis's sentence about a column that it needs, if no shown row has a value."""
+    name, sentence = analysis.needed if analysis else ("", "")
+    cells = {cell for column in columns if column.name == name for cell in column.cells}
+    return [sentence] if cells == {NULL} else []
 
 
 def _wrapped_notes(notes: list[str], width: int) -> Iterator[str]:

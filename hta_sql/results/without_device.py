@@ -16,21 +16,37 @@ NO_DEVICE = (
     "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."
 )
 
+NO_TRACE = (
+    "No rank has a trace with events. For Flight Recorder dumps: hta-sql hang; for memory snapshots: "
+    "snapshot_peak."
+)
+
+_OTHER_FILES = re.compile(r"dump|snapshot|execution trace|MindSpore", re.IGNORECASE)
+
 _NEED = re.compile(r"GPU activity(?!,? or )")
 
 
 def without_device(
     run: Callable[..., Result], analysis: SqlObject | None, given: Mapping[str, Any]
 ) -> str:
-    """Return the sentence about missing device activity if it explains an empty result, or "".
+    """Return why the traces give an analysis no rows: none has a device, or there is no trace.
 
     Args:
         run: ``TraceStore.run`` of the store.
         analysis: The analysis without rows; None for a query.
         given: Its parameters.
+
+    Returns:
+        The sentence; empty if the result is empty for another reason.
     """
+    if analysis is None:
+        return ""
     scope = {key: given[key] for key in ("runs", "ranks", "roles") if key in given}
-    if analysis is None or not lacks_device(analysis, run("rank_health", **scope).records()):
+    health = run("rank_health", **scope).records()
+    reads_traces = not _OTHER_FILES.search(analysis.facts.get("Needs", ""))
+    if reads_traces and health and not any(row["event_count"] for row in health):
+        return NO_TRACE
+    if not lacks_device(analysis, health):
         return ""
     return f"{NO_DEVICE} What the host did: host_accounting."
 

@@ -124,13 +124,15 @@ def test_compare_takes_two_stores_and_their_only_runs(
 
 def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
     """An error names an unknown run, rank or step, or a missing or empty run name."""
-    cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
-    cli("compare", runs, f"{runs}:base").fails(2, "several runs", "base, more")
+    cli("compare", f"{runs}:nope", f"{runs}:base").fails(
+        2, "no run 'nope'", f"{runs}:base, {runs}:more"
+    )
+    cli("compare", runs, f"{runs}:base").fails(2, "several runs", f"{runs}:base, {runs}:more")
     cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not of the form STORE:RUN")
     cli("compare", f"{runs}:base").fails(2, "pass a second run")
     cli("compare", f"{runs}:base", f"{runs}:more", "--test-ranks", "7").fails(1, "No rank 7")
     cli("compare", f"{runs}:base", f"{runs}:base", "--steps", "99").fails(
-        1, "does not have the requested steps", "1, 2"
+        1, "No step 99", "1-2 in run base"
     )
 
 

@@ -213,3 +213,24 @@ def test_missing_device_activity_is_stated_with_the_option_that_records_it(
     assert "note: No device activity was recorded." in table.err
     assert "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]" in done.out
     assert "needs:" not in done.out
+
+
+def test_a_breakdown_of_the_device_points_to_that_of_the_host(cli: Cli, tmp_path: Path) -> None:
+    """Without a device, a table whose main column is empty ends with the analysis to run instead."""
+    traces = Path(__file__).parents[1] / "traces"
+    host = tmp_path / "host.json"
+    host.write_bytes((traces / "host_parts.json").read_bytes())
+    out = cli("run", host, "step_accounting").out
+    assert out.endswith("What the host does in a step is in host_accounting.\n")
+    device = tmp_path / "device.json"
+    device.write_bytes((traces / "overlap_two_streams.json").read_bytes())
+    assert "host_accounting" not in cli("run", device, "step_accounting").out
+
+
+@pytest.mark.parametrize("name", ["step_accounting", "kernel_table"])
+def test_a_folder_of_dumps_is_not_asked_for_another_activity(cli: Cli, name: str) -> None:
+    """Ranks without a trace have no device activity, but that is not what is missing."""
+    dumps = Path(__file__).parents[1] / "traces" / "recorded" / "hang_states" / "missing_during"
+    out = cli("run", dumps, name).out
+    assert "No rank has a trace with events. For Flight Recorder dumps: hta-sql hang" in out
+    assert "ProfilerActivity" not in out

@@ -17,7 +17,7 @@
 -- exposed communication is that of gloo on the host.
 --
 -- Title: Where a step goes
--- Shown: rank, step, step_ns, compute_pct, transfer_pct, wait_pct, idle_pct, unmatched_pct, compute_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
+-- Shown: rank, step, step_ns, recorded_ns, compute_pct, transfer_pct, wait_pct, idle_pct, unmatched_pct, compute_ns, exposed_transfer_ns, exposed_unmatched_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
 -- Also: step
 -- Status: stable
 -- Since: 0.1
