@@ -186,7 +186,7 @@ WITH
         SELECT u.run, u.rank, 'error', 'unrecorded_lost', 100::DOUBLE * u.ns / u.rank_ns,
             lib.message('findings.unrecorded_lost', {'launch_count': u.launch_count, 'lost_ns': u.ns, 'lost_pct': 100::DOUBLE * u.ns / u.rank_ns})
         FROM unrecorded AS u
-        -- Of a file that is cut off, lost_spans tells.
+        -- The finding lost_spans reports a file that is cut off.
         WHERE u.kind = 'lost' AND u.launch_count IS NOT NULL
         UNION ALL
         SELECT u.run, u.rank, 'warning', 'unrecorded_after', 100::DOUBLE * u.ns / u.rank_ns,
