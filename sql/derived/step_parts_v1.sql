@@ -204,7 +204,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
         UNION ALL
-        SELECT c.run, c.rank, c.span, 1, c.ts, c.ts + c.dur FROM lib.computing_operators(runs, 'host_only') AS c
+        SELECT c.run, c.rank, c.span, 1, c.ts, c.ts + c.dur FROM lib._computing_operators(runs, 'host_only') AS c
         UNION ALL
         SELECT p.run, p.rank, p.span, 4, p.ts, p.ts + p.waited FROM split AS p WHERE p.waited > 0
         UNION ALL

@@ -148,9 +148,9 @@ def test_answers_are_short_until_more_is_requested(
         assert f"The first {len(few['rows'])} of {few['row_count']:,} rows" in few["more"]
         assert len(hosted.run("trace_events", {}, 150, None)["rows"]) == 150
         assert "idle_pct" in answers["step_accounting"]["columns"]
-        assert "recorded_ns" in answers["step_accounting"]["other_columns"]
-        told = hosted.run("step_accounting", {}, None, ["rank", "recorded_ns"])
-        assert told["columns"] == ["rank", "recorded_ns"]
+        assert "undecided_ns" in answers["step_accounting"]["other_columns"]
+        told = hosted.run("step_accounting", {}, None, ["rank", "undecided_ns"])
+        assert told["columns"] == ["rank", "undecided_ns"]
         assert "other_columns" not in hosted.run("step_accounting", {}, 1, ["*"])
         with pytest.raises(ParameterError, match=r"no column 'rnk'\. Did you mean 'rank'\?"):
             hosted.run("step_accounting", {}, None, ["rnk"])

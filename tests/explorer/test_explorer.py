@@ -70,7 +70,7 @@ def test_answering_columns_come_first(store: hta_sql.TraceStore) -> None:
     result = views.answer(store, "step_accounting", "job")
     assert isinstance(result, Result)
     rows = views.rows_of(result)
-    assert list(rows)[:4] == ["rank", "step", "step_ns", "compute_pct"]
+    assert list(rows)[:4] == ["rank", "step", "step_ns", "recorded_ns"]
     assert set(rows) == set(result.columns)
 
 

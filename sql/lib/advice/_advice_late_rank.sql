@@ -42,8 +42,8 @@ SELECT
     round(least(1, j.most_cost_ns / j.window_ns) * s.recorded_ns)::BIGINT AS saved_ns,
     CASE j.verdict WHEN 'straggler' THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
     CASE
-        WHEN j.is_late AND g.host_name IS NOT NULL THEN lib.message('advice.late_host', {'ranks': g.ranks, 'host': g.host_name})
-        WHEN j.is_late AND g.run IS NOT NULL THEN lib.message('advice.late_ranks', {'ranks': g.ranks})
+        WHEN j.is_late AND g.host_name IS NOT NULL THEN lib.message('advice.late_rank_host', {'ranks': g.ranks, 'host': g.host_name})
+        WHEN j.is_late AND g.run IS NOT NULL THEN lib.message('advice.late_rank_group', {'ranks': g.ranks})
         -- The step times of a rank may vary too much to find one step late, but not all of them together.
         WHEN j.late_step_count > 0
             THEN lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count})

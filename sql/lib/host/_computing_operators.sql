@@ -2,7 +2,7 @@
 -- backward pass on any thread.
 --
 -- An operator that communicates, or calls an operator that waits for communication, is excluded.
-CREATE OR REPLACE MACRO lib.computing_operators(
+CREATE OR REPLACE MACRO lib._computing_operators(
     runs,
     -- Name of a relation with the columns of lib.device_ranks: the ranks to include.
     some_ranks
