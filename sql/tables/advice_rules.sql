@@ -14,7 +14,7 @@ CREATE OR REPLACE VIEW advice_rules AS
 --   except_pattern     VARCHAR      Regular expression of names that do not count; NULL if there is none.
 --   short_ns           BIGINT [ns]  Duration below which a kernel is short, about that of a launch; only in the row of short kernels.
 --   min_affected_pct   DOUBLE [%]   Minimum of affected_ns; NULL if there is none.
---   min_saved_pct      DOUBLE [%]   Minimum of saved_ns; NULL if there is none.
+--   min_saved_pct      DOUBLE [%]   Smallest saving that is reported, as a share of recorded step time; NULL if every saving is.
 --   min_late_pct       DOUBLE [%]   Minimum of affected_ns if the host causes idle time of at least 10 % in total, so that several causes below min_affected_pct are reported; NULL if it is min_affected_pct.
 --   min_count_pct      DOUBLE [%]   Minimum share of the rank's kernels; NULL if there is none.
 --   saved_pct          DOUBLE [%]   Share of the time that can be saved at best; NULL if it is all of the time.

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import hta_sql
+from hta_sql.store.query.trace_store import TraceStore
 from tests.judgement.job import Job
 from tests.judgement.machine import Item, Machine, Meeting, Span
 
@@ -37,6 +39,12 @@ def write(folder: Path, job: Job, machine: Machine) -> dict[int, str]:
         path.write_text(json.dumps(about | {"traceEvents": events}))
         paths[rank] = str(path)
     return paths
+
+
+def ingested(folder: Path, job: Job, machine: Machine) -> TraceStore:
+    """Write the traces into a folder, and ingest them."""
+    write(folder / "traces", job, machine)
+    return hta_sql.ingest(folder / "traces", folder / "job.store")
 
 
 def _events(job: Job, rank: int, machine: Machine, begin: int) -> list[Event]:

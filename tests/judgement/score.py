@@ -14,11 +14,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import hta_sql
 from hta_sql.store.query.trace_store import TraceStore
 from tests.judgement.job import SlowLink
 from tests.judgement.kinds import KINDS, planted
-from tests.judgement.kineto import write
+from tests.judgement.kineto import ingested
 from tests.judgement.truth import Truth
 
 FAULT_SCENARIOS = {"no straggler": ("no straggler", "no late rank")}
@@ -126,10 +125,11 @@ def score(kind: str, jobs: int, seed: int) -> Tally:
     tally = Tally()
     for number in range(seed, seed + jobs):
         job, machine, truth = planted(kind, number)
-        with tempfile.TemporaryDirectory() as folder:
-            write(Path(folder) / "traces", job, machine)
-            with hta_sql.ingest(f"{folder}/traces", f"{folder}/job.store") as store:
-                judge(truth, ask(store), tally, f"{kind}/{number}")
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ingested(Path(folder), job, machine) as store,
+        ):
+            judge(truth, ask(store), tally, f"{kind}/{number}")
     return tally
 
 

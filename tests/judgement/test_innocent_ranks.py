@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-import hta_sql
 from tests.judgement.job import Fault, Job
 from tests.judgement.kinds import planted
-from tests.judgement.kineto import write
+from tests.judgement.kineto import ingested
 from tests.judgement.programs import simulate
 from tests.judgement.truth import length
 
@@ -22,8 +21,7 @@ LATE = 1
 
 def answered(job: Job, folder: Path) -> dict[str, Any]:
     """Write and ingest a job, and return what is said about the late rank."""
-    write(folder / "traces", job, simulate(job))
-    with hta_sql.ingest(folder / "traces", folder / "job.store") as store:
+    with ingested(folder, job, simulate(job)) as store:
         rows = store.run("stragglers").records()
     return next(row for row in rows if row["rank"] == LATE)
 
@@ -53,6 +51,5 @@ def test_the_cost_is_what_the_job_gains(tmp_path: Path, seed: int) -> None:
 def test_if_end_times_disagree_nobody_is_cleared(tmp_path: Path) -> None:
     """In a job whose end times disagree, ranks that arrive early are unknown like the others."""
     job, machine, _ = planted("no metadata", 81_130)
-    write(tmp_path / "traces", job, machine)
-    with hta_sql.ingest(tmp_path / "traces", tmp_path / "job.store") as store:
+    with ingested(tmp_path, job, machine) as store:
         assert set(store.run("stragglers").df()["verdict"]) == {"unknown"}

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-import hta_sql
 from hta_sql.store.query.trace_store import TraceStore
 from tests.judgement.kinds import planted
-from tests.judgement.kineto import write
+from tests.judgement.kineto import ingested
 
 SEED = 62
 NAMED = ("straggler", "intermittent")
@@ -43,8 +42,7 @@ def named_by_replay(store: TraceStore, suspected: set[int]) -> set[int]:
 def test_all_answers_name_the_same_ranks(kind: str, tmp_path: Path) -> None:
     """The verdict, its copies in other analyses, the replay and advice agree."""
     job, machine, _ = planted(kind, SEED)
-    write(tmp_path / "traces", job, machine)
-    with hta_sql.ingest(tmp_path / "traces", tmp_path / "job.store") as store:
+    with ingested(tmp_path, job, machine) as store:
         rows = store.run("stragglers").records()
         verdicts = {row["rank"]: row["verdict"] for row in rows}
         late = named_by_verdicts(rows)

@@ -7,17 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import hta_sql
-from hta_sql.store.query.trace_store import TraceStore
 from tests.judgement.job import Fault, Job
-from tests.judgement.kineto import write
+from tests.judgement.kineto import ingested
 from tests.judgement.programs import simulate
-
-
-def ingested(job: Job, folder: Path) -> TraceStore:
-    """Write and ingest a job."""
-    write(folder / "traces", job, simulate(job))
-    return hta_sql.ingest(folder / "traces", folder / "job.store")
 
 
 @pytest.mark.parametrize(("ranks", "slow"), [(4, (1, 3)), (8, (0, 1, 2, 3)), (8, (2, 5))])
@@ -26,7 +18,7 @@ def test_all_ranks_of_a_slow_group_are_stragglers(
 ) -> None:
     """The ranks of a group that is a fifth slower are stragglers with the same cause."""
     job = Job(ranks=ranks, steps=8, seed=4, faults=(Fault("slower clocks", slow, 1.2),))
-    with ingested(job, tmp_path) as store:
+    with ingested(tmp_path, job, simulate(job)) as store:
         rows = [row for row in store.run("stragglers").records() if row["is_straggler"]]
         (found,) = store.run("advice").records()[:1]
     assert {row["rank"]: row["cause"] for row in rows} == dict.fromkeys(slow, "slower compute")
@@ -37,7 +29,7 @@ def test_a_slow_host_is_named(tmp_path: Path) -> None:
     """If all ranks of one host are stragglers, advice names the host."""
     fault = Fault("slower clocks", (4, 5, 6, 7), 1.2)
     job = Job(ranks=8, ranks_per_host=4, steps=6, seed=5, faults=(fault,))
-    with ingested(job, tmp_path) as store:
+    with ingested(tmp_path, job, simulate(job)) as store:
         messages = store.run("advice").df()["message"]
     assert messages.str.contains("all ranks of the host node-1").all()
 
@@ -46,6 +38,6 @@ def test_ranks_that_differ_are_no_group(tmp_path: Path) -> None:
     """Ranks whose speeds are spread evenly are not divided into a slow and a fast half."""
     faults = tuple(Fault("slower clocks", (rank,), 1 + 0.03 * rank) for rank in range(1, 8))
     job = replace(Job(ranks=8, steps=8, seed=6), faults=faults)
-    with ingested(job, tmp_path) as store:
+    with ingested(tmp_path, job, simulate(job)) as store:
         named = [row["rank"] for row in store.run("stragglers").records() if row["is_straggler"]]
     assert named == []

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import hta_sql
 from tests.judgement.kinds import planted
-from tests.judgement.kineto import write
+from tests.judgement.kineto import ingested
 
 
 def test_a_slow_link_stands_above_exposed_transfers(tmp_path: Path) -> None:
     """The slow link is first, although all transfers together cost more."""
     job, machine, _ = planted("slow link, pair", 71)
-    write(tmp_path / "traces", job, machine)
-    with hta_sql.ingest(tmp_path / "traces", tmp_path / "job.store") as store:
+    with ingested(tmp_path, job, machine) as store:
         rows = [row for row in store.run("advice").records() if row["is_worst"]]
     first, second = rows[:2]
     assert (first["rule"], second["rule"]) == ("slow_link", "exposed_transfer")

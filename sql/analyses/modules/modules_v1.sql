@@ -77,7 +77,7 @@ WITH RECURSIVE
         SELECT
             d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane,
             EXISTS (FROM memory_events AS m WHERE m.run = d.run AND m.rank = d.rank) AS remembers,
-            EXISTS (FROM gpu_ops AS g WHERE g.run = d.run AND g.rank = d.rank) AS has_device
+            EXISTS (FROM lib.device_ranks(runs, ranks) AS g WHERE g.run = d.run AND g.rank = d.rank) AS has_device
         FROM (
             SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE starts_with(p.name, 'nn.Module: ')
             UNION

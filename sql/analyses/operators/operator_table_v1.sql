@@ -105,7 +105,7 @@ WITH RECURSIVE
             k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) << 40 AS lane,
             coalesce(k.profile_memory, false)
             OR EXISTS (FROM memory_events AS m WHERE m.run = k.run AND m.rank = k.rank) AS remembers,
-            like_torch OR EXISTS (FROM gpu_ops AS g WHERE g.run = k.run AND g.rank = k.rank) AS has_device,
+            like_torch OR EXISTS (FROM lib.device_ranks(runs, ranks) AS g WHERE g.run = k.run AND g.rank = k.rank) AS has_device,
             NOT like_torch OR coalesce(k.with_flops, false) AS counts_flops
         FROM known AS k
     ),

@@ -2,7 +2,7 @@
 -- had.
 --
 -- Shapes are compared from the second step on, if there are at least three steps. New shapes must occur in more than
--- half of these steps, so a smaller last batch does not count. The ceiling covers only recompilation, because the
+-- half of these steps, so a smaller last batch does not count. The saving covers only recompilation, because the
 -- trace does not record repeated work in libraries and the allocator.
 CREATE OR REPLACE MACRO lib._advice_dynamic_shapes(
     -- Name of a relation with the columns of lib.step_sums.

@@ -1,7 +1,7 @@
 -- Advice: a straggler delays the other ranks, in all steps or in some. Several stragglers are named together, and with
 -- their host if they are all of its ranks.
 --
--- The ceiling is the larger of two times, the straggler's own work beyond that of its peers and the additional wait of these
+-- The saving is the larger of two times, the straggler's own work beyond that of its peers and the additional wait of these
 -- peers, but at most the time by which it arrives after the first rank in its collectives.
 CREATE OR REPLACE MACRO lib._advice_late_rank(
     -- Name of a relation with the columns of lib.step_sums.

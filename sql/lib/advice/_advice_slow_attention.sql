@@ -2,7 +2,7 @@
 -- time.
 --
 -- The roofline assumes full contexts. With sliding windows, the true roofline time is shorter, so the actual loss is
--- larger than the reported ceiling. Calls shorter than 10 us are bound by latency and do not count.
+-- larger than the reported saving. Calls shorter than 10 us are bound by latency and do not count.
 CREATE OR REPLACE MACRO lib._advice_slow_attention(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

@@ -1,6 +1,6 @@
 -- Advice: transfers between some ranks are slower than transfers of the same collective and size between other ranks.
 --
--- The ceiling is how much longer the link's transfers take than the median of the other links.
+-- The saving is how much longer the link's transfers take than the median of the other links.
 CREATE OR REPLACE MACRO lib._advice_slow_link(
     -- Name of a relation with the columns of lib.step_sums.
     spans,

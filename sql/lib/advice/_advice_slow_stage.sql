@@ -1,6 +1,6 @@
 -- Advice: a pipeline stage has more work than the other stages, which wait for it.
 --
--- The ceiling is the larger of two times: the stage's work beyond the median of the other stages, and the additional
+-- The saving is the larger of two times: the stage's work beyond the median of the other stages, and the additional
 -- wait of these stages.
 CREATE OR REPLACE MACRO lib._advice_slow_stage(
     -- Name of a relation with the columns of lib.step_sums.

@@ -235,21 +235,25 @@ WITH
     _ordered AS (
         SELECT
             i.item_kind, i.run, i.set_id, i.set_size, i.apart, lag(i.apart) OVER in_order AS beneath,
-            row_number() OVER in_order - 1 AS lower_count, i.set_size - row_number() OVER in_order + 1 AS upper_count,
-            sum(i.apart) OVER in_order - i.apart AS lower_total, sum(i.apart) OVER in_set - sum(i.apart) OVER in_order + i.apart AS upper_total,
-            sum(i.apart::HUGEINT * i.apart) OVER in_set AS square
+            row_number() OVER in_order - 1 AS lower_count, sum(i.apart) OVER in_order - i.apart AS lower_total,
+            sum(i.apart) OVER in_set AS total, sum(i.apart::HUGEINT * i.apart) OVER in_set AS square
         FROM _items AS i
         WINDOW
             in_set AS (PARTITION BY i.item_kind, i.run, i.set_id),
             in_order AS (PARTITION BY i.item_kind, i.run, i.set_id ORDER BY i.apart, i.item_id ROWS UNBOUNDED PRECEDING)
     ),
+    _parted AS (
+        SELECT
+            o.* EXCLUDE (total), o.set_size - o.lower_count AS upper_count, o.total - o.lower_total AS upper_total, o.apart - o.beneath AS gap
+        FROM _ordered AS o
+    ),
     _groups AS MATERIALIZED (
         SELECT
-            o.item_kind, o.run, o.set_id, o.apart AS least, o.apart - o.beneath AS gap,
+            o.item_kind, o.run, o.set_id, o.apart AS least, o.gap,
             sqrt(greatest(0, o.square - o.lower_total::DOUBLE ** 2 / o.lower_count - o.upper_total::DOUBLE ** 2 / o.upper_count) / (o.set_size - 2)) AS spread
-        FROM _ordered AS o
+        FROM _parted AS o
         WHERE o.upper_count >= 2 AND 2 * o.upper_count <= o.set_size
-        QUALIFY row_number() OVER (PARTITION BY o.item_kind, o.run, o.set_id ORDER BY o.apart - o.beneath DESC, o.upper_count) = 1
+        QUALIFY row_number() OVER (PARTITION BY o.item_kind, o.run, o.set_id ORDER BY o.gap DESC, o.upper_count) = 1
     ),
     _spreads AS (
         SELECT
@@ -269,8 +273,7 @@ WITH
             (s.from_middle - s.centre) / sqrt(1 + 1 / (s.set_size - 1)) AS item_distance,
             CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END AS item_spread,
             s.set_size - 2 AS item_freedom,
-            CASE WHEN s.apart >= g.least THEN g.gap ELSE 0 END AS gap, coalesce(g.spread, 0) AS group_spread,
-            4 AS usual_freedom, 0.05 * s.block_ns AS usual_spread
+            CASE WHEN s.apart >= g.least THEN g.gap ELSE 0 END AS gap, coalesce(g.spread, 0) AS group_spread
         FROM _spreads AS s
         LEFT JOIN _groups AS g ON g.item_kind = s.item_kind AND g.run = s.run AND g.set_id = s.set_id
     ),
@@ -279,24 +282,12 @@ WITH
             s.*,
             lib.student_tail(s.middle / greatest(1, s.block_spread * s.median_factor * sqrt(s.factor / s.n)), s.block_freedom) AS block_tail,
             -- Correlation leaves at least two independent blocks: few blocks do not show more of it.
-            lib.student_tail(
-                s.middle / (
-                    sqrt((s.usual_freedom * s.usual_spread ** 2 + s.block_freedom * s.block_spread ** 2) / (s.usual_freedom + s.block_freedom))
-                    * s.median_factor * sqrt(least(s.factor, s.n / 2) / s.n)
-                ),
-                s.usual_freedom + s.block_freedom
+            lib._usual_tail(
+                s.middle / (s.median_factor * sqrt(least(s.factor, s.n / 2) / s.n)), s.block_spread, s.block_freedom, s.block_ns
             ) AS usual_block_tail,
             lib.student_tail(s.item_distance / greatest(1, s.item_spread), s.item_freedom) AS item_tail,
-            lib.student_tail(
-                s.item_distance
-                    / sqrt((s.usual_freedom * s.usual_spread ** 2 + s.item_freedom * s.item_spread ** 2) / (s.usual_freedom + s.item_freedom)),
-                s.usual_freedom + s.item_freedom
-            ) AS usual_item_tail,
-            lib.student_tail(
-                s.gap
-                    / sqrt((s.usual_freedom * s.usual_spread ** 2 + s.item_freedom * s.group_spread ** 2) / (s.usual_freedom + s.item_freedom)),
-                s.usual_freedom + s.item_freedom
-            ) AS group_tail
+            lib._usual_tail(s.item_distance, s.item_spread, s.item_freedom, s.block_ns) AS usual_item_tail,
+            lib._usual_tail(s.gap, s.group_spread, s.item_freedom, s.block_ns) AS group_tail
         FROM _statistics AS s
     ),
     _tested AS (

@@ -1,0 +1,16 @@
+-- One-sided probability that noise is as large as a distance (moderated t-test, Smyth 2004).
+--
+-- With few values, their spread says little about the spread of the noise. It is therefore combined with the usual one, 5 % of
+-- a block with four degrees of freedom.
+CREATE OR REPLACE MACRO lib._usual_tail(
+    -- Distance [ns], scaled like the spread.
+    distance,
+    -- Measured spread [ns].
+    spread,
+    -- Degrees of freedom of the measured spread.
+    freedom,
+    -- Mean length of a block [ns].
+    block_ns
+) AS
+-- Returns: DOUBLE [1]  Probability.
+lib.student_tail(distance / sqrt((4 * (0.05 * block_ns) ** 2 + freedom * spread ** 2) / (4 + freedom)), 4 + freedom)
