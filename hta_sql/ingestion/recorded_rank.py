@@ -11,6 +11,7 @@ from hta_sql.errors import ParameterError, TraceError, TraceNotFoundError
 from hta_sql.ingestion.ingest import ingest_shard
 from hta_sql.ingestion.options import ShardOptions
 from hta_sql.machine import memory_bytes
+from hta_sql.store import TRACES
 from hta_sql.store.catalog.last_shard import publish_last
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.location import absolute
@@ -19,9 +20,6 @@ from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.store.disk.reports import PublishReport
 from hta_sql.store.disk.run_names import check_run_name
 from hta_sql.store.disk.shard_files import number_of_shard
-
-TRACES = "traces"
-"""Folder of a store for the traces that are recorded into it."""
 
 MEMORY_SHARE = 0.25
 """Share of the machine's memory for the ingests of its ranks, because training uses the rest."""

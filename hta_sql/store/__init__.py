@@ -5,3 +5,6 @@ STORE_NAME = ".hta_sql"
 
 It is hidden, so that it is never mistaken for a trace.
 """
+
+TRACES = "traces"
+"""Folder of a store for the traces that are recorded into it."""

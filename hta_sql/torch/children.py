@@ -36,7 +36,7 @@ _ingests = _Ingests()
 
 
 def start_ingest(arguments: Sequence[str]) -> None:
-    """Start ``hta-sql`` in a process of its own, and report the ingests that have failed.
+    """Start ``hta-sql`` in a new process, and warn of earlier ingests that failed.
 
     The process has its own session: the signals that end a training job, such as those of torchrun
     when another rank fails, must not end an ingest.
@@ -47,7 +47,7 @@ def start_ingest(arguments: Sequence[str]) -> None:
     command = shlex.join(["hta-sql", *arguments])
     try:
         process = subprocess.Popen(  # noqa: S603 - our own command
-            # -P: modules in the working directory must not replace those that the ingest imports.
+            # -P: do not import modules from the working directory.
             [sys.executable, "-P", "-m", "hta_sql", *arguments],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
@@ -86,7 +86,7 @@ def _exit() -> None:
 
 
 def wait() -> None:
-    """Wait until all ingests have ended, and report those that have failed."""
+    """Wait for all ingests, and warn of those that failed."""
     is_reported = False
     try:
         for process in list(_ingests.running):

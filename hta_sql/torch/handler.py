@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hta_sql.store import TRACES
 from hta_sql.store.disk.run_names import check_run_name, run_of_capture
 from hta_sql.torch.children import start_ingest, temporary_folder, wait_at_exit
 from hta_sql.torch.job import Job, current_job
@@ -138,7 +139,7 @@ def _trace_folder(options: _Options, run: str) -> tuple[Path, OSError | None]:
     """Return the folder for a trace, and why it cannot be in the store, if so."""
     if options.is_remote:
         return temporary_folder(), None
-    folder = Path(options.store, "traces", run)
+    folder = Path(options.store, TRACES, run)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # torch does not report that it cannot write

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hta_sql.store.disk.run_names import as_run_name
+
 log = logging.getLogger(__name__)
 
-_FORBIDDEN = re.compile(r"[^A-Za-z0-9._-]+")
-"""Characters that a run name must not contain."""
+_LONGEST = 150
+"""Number of characters of a job's id in a run name, which leaves room for restarts and captures."""
 
 _RANDOM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|\d{30,}$")
 """A UUID, which torchrun draws as the id of a job if the user gives none."""
@@ -73,7 +75,7 @@ def _run_name(distributed: Any, world_size: int) -> str:
     torchrun draws, the Slurm step, or ``job``.
     """
     launched = os.environ.get("TORCHELASTIC_RUN_ID", "")
-    name = "" if launched == "none" else _valid(launched)
+    name = "" if launched == "none" else as_run_name(launched, _LONGEST)
     if name and (restarts := _number("TORCHELASTIC_RESTART_COUNT", 0)):
         name += f"-restart{restarts}"
     if name and not _RANDOM.match(launched):
@@ -106,8 +108,3 @@ def _agreed(distributed: Any) -> str:
     except Exception as error:  # noqa: BLE001 - depends on the version of torch
         log.info("The process group has no key-value store: %s", error)
         return ""
-
-
-def _valid(text: str) -> str:
-    """Convert a string to a run name."""
-    return _FORBIDDEN.sub("_", text).strip("._-")[:150]

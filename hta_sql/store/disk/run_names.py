@@ -50,7 +50,12 @@ def default_run_name(traces: TraceNames) -> str:
     last = parts[-1] if parts else ""
     if not fs.isdir(root):
         last = _TRACE_SUFFIX.sub("", uncompressed_name(last))
-    return _FORBIDDEN.sub("_", last).strip("._-")[:200] or "run"
+    return as_run_name(last) or "run"
+
+
+def as_run_name(text: str, longest: int = 200) -> str:
+    """Return a text as a run name, at most ``longest`` characters; empty if nothing is left of it."""
+    return _FORBIDDEN.sub("_", text).strip("._-")[:longest]
 
 
 def _common_folder(paths: list[str]) -> str:
