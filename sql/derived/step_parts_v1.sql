@@ -11,7 +11,8 @@
 -- overlap, as they do if the profiler opens the next step before it closes the current one. A collective counts as
 -- two pieces: waiting for the last rank, then the transfer. If the collective is unmatched, or its end times disagree
 -- between ranks, it is one piece, and counts as unmatched. Concurrent activity counts once, as the first of computation,
--- transfer, unmatched communication, wait and copies. Time without recorded activity that is in `unrecorded_time` counts as unrecorded.
+-- transfer, unmatched communication, wait and copies. A computation kernel that waits for the same kernel on other ranks
+-- (lib.waiting_kernels) counts as wait until the last of them starts. Time without recorded activity that is in `unrecorded_time` counts as unrecorded.
 -- Without a device, operators hide the communication in the background as kernels do, and their time counts as idle,
 -- because a device would be.
 --
@@ -76,12 +77,15 @@ WITH
         GROUP BY m.run, m.span
         HAVING max(m.first_end) < min(m.last_end)
     ),
-    clocks AS (
+    clocks AS MATERIALIZED (
         SELECT DISTINCT
-            p.run, p.rank, p.span, p.clock_mid_ts,
+            p.run, p.rank, p.span, p.clock_mid_ts AS mid_ts,
             CASE WHEN p.clock_is_applied THEN p.clock_offset_ns ELSE 0 END AS ahead_ns,
             CASE WHEN p.clock_is_applied THEN p.clock_drift ELSE 0 END AS drift
         FROM parts AS p
+    ),
+    waiting AS MATERIALIZED (
+        SELECT w.* FROM lib.waiting_kernels(runs, 'clocks') AS w
     ),
     shared_steps AS (
         SELECT
@@ -90,7 +94,7 @@ WITH
             quantile_disc(s.start_ns, 0.5) + (-quantile_disc(-s.start_ns, 0.5) - quantile_disc(s.start_ns, 0.5)) // 2 AS at_ns,
             count(*) AS rank_count
         FROM (
-            SELECT t.run, t.span, t.step, t.ts - k.ahead_ns - round(k.drift * (t.ts - k.clock_mid_ts))::BIGINT AS start_ns
+            SELECT t.run, t.span, t.step, t.ts - k.ahead_ns - round(k.drift * (t.ts - k.mid_ts))::BIGINT AS start_ns
             FROM stepped AS t
             JOIN clocks AS k ON k.run = t.run AND k.rank = t.rank AND k.span = t.span
         ) AS s
@@ -192,21 +196,26 @@ WITH
         -- Block bounds, converted to the rank's own clock.
         SELECT
             m.run, m.rank, m.span, NULL, false, true, b.block,
-            b.from_ns + k.ahead_ns + round(k.drift * (b.from_ns + k.ahead_ns - k.clock_mid_ts))::BIGINT,
-            b.to_ns + k.ahead_ns + round(k.drift * (b.to_ns + k.ahead_ns - k.clock_mid_ts))::BIGINT
+            b.from_ns + k.ahead_ns + round(k.drift * (b.from_ns + k.ahead_ns - k.mid_ts))::BIGINT,
+            b.to_ns + k.ahead_ns + round(k.drift * (b.to_ns + k.ahead_ns - k.mid_ts))::BIGINT
         FROM meetings AS m
         JOIN blocks AS b ON b.run = m.run AND b.span = m.span
         JOIN clocks AS k ON k.run = m.run AND k.rank = m.rank AND k.span = m.span
     ),
     -- Layers in order of precedence; bounds have layer 0. Unrecorded intervals contain no recorded activity and do not overlap.
     pieces AS (
-        SELECT g.run, g.rank, g.span, CASE g.class WHEN 'computation' THEN 1 ELSE 5 END AS layer, g.ts, g.ts + g.dur AS end_ts
+        SELECT
+            g.run, g.rank, g.span, CASE g.class WHEN 'computation' THEN 1 ELSE 5 END AS layer, g.ts + coalesce(w.wait_ns, 0) AS ts,
+            g.ts + g.dur AS end_ts
         FROM gpu_ops AS g
+        LEFT JOIN waiting AS w ON w.run = g.run AND w.rank = g.rank AND w.event_id = g.event_id
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
         UNION ALL
         SELECT c.run, c.rank, c.span, 1, c.ts, c.ts + c.dur FROM lib._computing_operators(runs, 'host_only') AS c
         UNION ALL
         SELECT p.run, p.rank, p.span, 4, p.ts, p.ts + p.waited FROM split AS p WHERE p.waited > 0
+        UNION ALL
+        SELECT w.run, w.rank, w.span, 4, w.ts, w.ts + w.wait_ns FROM waiting AS w WHERE w.wait_ns > 0
         UNION ALL
         SELECT p.run, p.rank, p.span, CASE WHEN p.is_known THEN 2 ELSE 3 END, p.ts + p.waited, p.end_ts
         FROM split AS p

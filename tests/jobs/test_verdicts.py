@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +117,17 @@ def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not PRODUCTION.is_dir(), reason="production traces are absent")
-def test_a_production_job_has_a_slow_stage_and_no_straggler(tmp_path: Path) -> None:
-    """In a public production job, stage 3 is slow and no rank is a straggler."""
-    namespace: dict[str, Any] = {"__name__": "to_kineto"}
-    exec((PRODUCTION / "to_kineto.py").read_text(), namespace)  # noqa: S102 - published next to the data
-    namespace["write"](PRODUCTION / "trace-ST.parquet", tmp_path / "traces", 8)
+@pytest.mark.parametrize("steps", [4, 10, 32])
+def test_a_production_job_has_a_slow_stage_and_no_straggler(tmp_path: Path, steps: int) -> None:
+    """In a public production job, only stage 3 is slow, as published, and no rank is a straggler."""
+    convert = runpy.run_path(str(PRODUCTION / "to_kineto.py"))["write"]
+    convert(PRODUCTION / "trace-ST.parquet", tmp_path / "traces", steps)
     with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
         rows = store.run("stragglers").records()
+        steps_of_ranks = store.run("cluster_overview").records()
         first = store.run("advice").records()[0]
     assert {row["verdict"] for row in rows} == {"none"}
     assert {row["rank"] for row in rows if row["is_slow_stage"]} == {6, 7}
+    assert {row["rank"] for row in steps_of_ranks if row["is_slow_stage"]} == {6, 7}
+    assert not any(row["is_slow_rank"] for row in steps_of_ranks)
     assert (first["rule"], first["subject"]) == ("slow_stage", "stage 3")

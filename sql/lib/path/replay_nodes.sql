@@ -62,9 +62,6 @@ WITH
         FROM rank_spans AS k
         WHERE lib.is_requested(runs, k.run) AND NOT EXISTS (FROM _met AS m WHERE m.run = k.run)
     ),
-    _rank_counts AS (
-        SELECT c.run, count(DISTINCT c.rank) AS n FROM _clocks AS c GROUP BY c.run
-    ),
     _barriers AS MATERIALIZED (
         SELECT
             m.run, m.rank, m.event_id, m.collective_id, count(*) OVER met AS found_count, m.channel_id, m.in_elems,
@@ -156,37 +153,16 @@ WITH
         FROM _operations AS o
         JOIN _names AS n ON n.name = o.name AND n.what IS NOT DISTINCT FROM o.what AND n.is_send = o.is_send
     ),
-    -- A computation kernel that ends at the same time on all ranks, although its duration differs between them, is
-    -- treated as waiting until the last rank has started it.
-    _numbered AS MATERIALIZED (
-        SELECT
-            o.run, o.rank, o.span, o.step, o.name_id, o.event_id, o.start_ns, o.end_ns,
-            row_number() OVER (PARTITION BY o.run, o.rank, o.span, o.step, o.name_id ORDER BY o.start_ns, o.event_id) AS nth
-        FROM _named AS o
-        WHERE o.class = 'computation'
-    ),
-    _together AS (
-        SELECT
-            n.run, n.span, n.step, n.name_id, n.nth, max(n.start_ns) AS last_start_ns, count(*) AS found_count,
-            row_number() OVER (ORDER BY n.run, n.span, n.step, n.name_id, n.nth) AS number
-        FROM _numbered AS n
-        JOIN _rank_counts AS r ON r.run = n.run
-        GROUP BY n.run, n.span, n.step, n.name_id, n.nth
-        HAVING
-            count(*) > 1
-            AND count(*) = any_value(r.n)
-            AND max(n.end_ns - n.start_ns) >= 2 * min(n.end_ns - n.start_ns)
-            AND max(n.end_ns) - min(n.end_ns) <= 0.05 * max(n.end_ns - n.start_ns)
-            AND min(n.end_ns) >= max(n.start_ns)
+    _waiting AS MATERIALIZED (
+        SELECT w.* FROM lib.waiting_kernels(runs, '_clocks') AS w
     ),
     -- The time after the last arrival is work, not transfer.
     _meetings AS (
         SELECT
-            n.run, n.rank, n.event_id, (SELECT coalesce(max(b.collective_id), 0) FROM _barriers AS b) + t.number AS collective_id, t.found_count,
-            n.end_ns - t.last_start_ns AS lag_ns
-        FROM _together AS t
-        JOIN _numbered AS n
-            ON n.run = t.run AND n.span = t.span AND n.step IS NOT DISTINCT FROM t.step AND n.name_id = t.name_id AND n.nth = t.nth
+            o.run, o.rank, o.event_id, (SELECT coalesce(max(b.collective_id), 0) FROM _barriers AS b) + w.meeting_id AS collective_id,
+            count(*) OVER (PARTITION BY w.meeting_id) AS found_count, o.end_ns - w.last_start_ns AS lag_ns
+        FROM _waiting AS w
+        JOIN _named AS o ON o.run = w.run AND o.rank = w.rank AND o.event_id = w.event_id
     ),
     _nodes AS MATERIALIZED (
         SELECT
