@@ -89,11 +89,39 @@ CASES = {
     "less overlapped": Sides(
         {MM: {0: (100, 300), 1: (100, 300)}}, {MM: {0: (300, 300), 1: (300, 300)}}, []
     ),
+    "a slower transfer": Sides(
+        {("transfer", "all_reduce"): {0: 100, 1: 100}},
+        {("transfer", "all_reduce"): {0: 200, 1: 200}},
+        [(None, "transfer", None, "all_reduce", 100, 200, False)],
+    ),
+    "a transfer that copies expose": Sides(
+        {
+            ("transfer", "all_reduce"): {0: (0, 300), 1: (0, 300)},
+            ("memory", "copy_"): {0: 50, 1: 50},
+        },
+        {
+            ("transfer", "all_reduce"): {0: (90, 300), 1: (90, 300)},
+            ("memory", "copy_"): {0: 120, 1: 120},
+        },
+        [(None, "memory", None, "copy_", 50, 120, False)],
+    ),
     # Device work under a different name is not additional work.
     "renamed": Sides(
         {MM: {0: 100, 1: 100}, LOADER: {0: 0, 1: 0}},
         {("compute", "triton_mm"): {0: 100, 1: 100}, LOADER: {0: 90, 1: 90}},
         [(None, "idle", "data_loading", "DataLoader", 0, 90, False)],
+    ),
+    "copies of a straggler under transfers": Sides(
+        {MM: {0: 100, 1: 100}, ("memory", "copy_"): {0: (0, 50), 1: (0, 50)}},
+        {MM: {0: 100, 1: 105}, ("memory", "copy_"): {0: (0, 50), 1: (0, 250)}},
+        [([1], "memory", None, "copy_", 50, 250, True)],
+        test_late=[1],
+    ),
+    # Renamed work would be new on all ranks.
+    "new on one rank": Sides(
+        {MM: {0: 100, 1: 100}},
+        {MM: {0: 100, 1: 100}, ("memory", "copy_"): {1: 90}},
+        [([1], "memory", None, "copy_", 0, 90, False)],
     ),
     # mm grew by 100 ns, but its part by only 40 ns, because another operator shrank.
     "moved within its part": Sides(
@@ -156,7 +184,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     """Return one shared engine that has the macro and the six relations that it reads."""
     contents = "(rank INTEGER, step BIGINT, part VARCHAR, operator VARCHAR, kernel VARCHAR, self_ns BIGINT, dur_ns BIGINT)"
     idle = "(rank INTEGER, cause VARCHAR, name VARCHAR, call VARCHAR, idle_ns BIGINT)"
-    late = "(rank INTEGER, is_straggler BOOLEAN)"
+    late = "(rank INTEGER, is_straggler BOOLEAN, cause VARCHAR)"
     relations = {"contents": contents, "idle_rows": idle, "late_rows": late}
     return engine_with(
         MACROS,
@@ -172,7 +200,7 @@ def _fill(
     side: str, ranks: tuple[int, ...], costs: dict[tuple[str, str], Cost], late: list[int]
 ) -> None:
     for rank in ranks:
-        connection().table(f"{side}_late_rows").insert([rank, rank in late])
+        connection().table(f"{side}_late_rows").insert([rank, rank in late, "copies"])
         for step in (1, 2):
             _add(side, rank, step, ("host", "other work"), (1000, 1000))
     for subject, by_rank in costs.items():

@@ -96,17 +96,25 @@ def _lead(
         for row in rows
         if row["diff_ns"] * step["diff_ns"] > 0 and row["part"] not in BOOKKEEPING
     ]
+    # Unrecorded time follows from what the recorder lost.
+    causes = [cause for cause in causes if cause["cause"] != "unrecorded"]
+    cause = next(iter(causes), None)
+    is_exposed = not any(cause["part"] == "transfer" for cause in causes)
+    if causes and is_exposed:
+        same_way = [row for row in same_way if row["part"] != "transfer"]
     changed = [row for row in same_way if row["is_change"]]
     first = next((row for row in changed if row["part"] not in _EFFECTS), None)
-    # Unrecorded time follows from what the recorder lost.
-    cause = next((cause for cause in causes if cause["cause"] != "unrecorded"), None)
     largest = max((abs(row["diff_ns"]) for row in (first, cause) if row), default=0)
     is_one = 2 * largest >= abs(step["diff_ns"])
-    return (
-        _new_text(step, changed, largest if is_one else 0)
-        or ("" if is_one else _part_text(step, parts, changed))
-        or _one_text(step, same_way, first, cause, unit)
-    )
+    if new := _new_text(step, changed, largest if is_one else 0):
+        return new
+    part = None if is_one else _main_part(step, parts, changed)
+    text = _part_text(part, changed) if part else _one_text(step, same_way, first, cause, unit)
+    subject = part or (None if cause else first)
+    if is_exposed and subject and subject["part"] == "transfer":
+        less = "less" if subject["diff_ns"] > 0 else "more"
+        text += f" Transfers take about as long, but compute overlaps {less} of them."
+    return text
 
 
 def _one_text(
@@ -143,18 +151,24 @@ def _new_text(step: Row, changed: Sequence[Row], least: float) -> str:
     return f"Operators {verdict}: {_listed([_row_text(row) for row in new])}.{rest}"
 
 
-def _part_text(step: Row, parts: Sequence[Row], changed: Sequence[Row]) -> str:
-    """Return the sentence about the part with most of the difference, if no row accounts for it."""
+def _main_part(step: Row, parts: Sequence[Row], changed: Sequence[Row]) -> Row | None:
+    """Return the part with most of the difference, if several of its rows changed."""
     for part in parts:
-        rows = [row for row in changed if row["part"] == part["part"]]
         is_most = 2 * part["diff_ns"] * step["diff_ns"] >= step["diff_ns"] ** 2
+        rows = [row for row in changed if row["part"] == part["part"]]
         if part["part"] in _WORK and part["is_change"] and is_most and len(rows) > 1:
-            names = _listed([f"{row['subject']} {signed_time(row['diff_ns'])}" for row in rows])
-            return (
-                f"Most of it is {PARTS[part['part']]}, {signed_time(part['diff_ns'])} "
-                f"in {len(rows)} operators: {names}."
-            )
-    return ""
+            return part
+    return None
+
+
+def _part_text(part: Row, changed: Sequence[Row]) -> str:
+    """Return the sentence about the part with most of the difference."""
+    rows = [row for row in changed if row["part"] == part["part"]]
+    names = _listed([f"{row['subject']} {signed_time(row['diff_ns'])}" for row in rows])
+    return (
+        f"Most of it is {PARTS[part['part']]}, {signed_time(part['diff_ns'])} "
+        f"in {len(rows)} operators: {names}."
+    )
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -233,7 +233,7 @@ WITH
         JOIN known AS k ON k.run = p.run AND k.rank = p.rank AND k.span = p.span
     ),
     told AS (
-        SELECT s.lane, s.ts AS at_ts, s.ts + s.dur AS next_ts, s.position, s.dur AS ns, s.layer AS part
+        SELECT s.lane, s.ts AS at_ts, s.ts + s.dur AS next_ts, s.position, s.dur AS ns, s.layer AS part, s.layers & 16 > 0 AS is_copying
         FROM lib.counted_segments('lane_pieces') AS s
     ),
     -- Sums for each interval between two bounds, of which there are few.
@@ -243,6 +243,7 @@ WITH
             sum(CASE WHEN t.part = 1 THEN t.ns ELSE 0 END)::BIGINT AS compute_ns,
             sum(CASE WHEN t.part = 2 THEN t.ns ELSE 0 END)::BIGINT AS transfer_ns,
             sum(CASE WHEN t.part = 3 THEN t.ns ELSE 0 END)::BIGINT AS unmatched_ns,
+            sum(CASE WHEN t.part IN (2, 3) AND t.is_copying THEN t.ns ELSE 0 END)::BIGINT AS copied_ns,
             sum(CASE WHEN t.part = 4 THEN t.ns ELSE 0 END)::BIGINT AS wait_ns,
             sum(CASE WHEN t.part = 5 THEN t.ns ELSE 0 END)::BIGINT AS memory_ns,
             sum(CASE WHEN t.part = 6 THEN t.ns ELSE 0 END)::BIGINT AS before_ns,
@@ -260,6 +261,7 @@ WITH
             coalesce(sum(p.compute_ns) OVER earlier, 0)::BIGINT AS compute_ns,
             coalesce(sum(p.transfer_ns) OVER earlier, 0)::BIGINT AS transfer_ns,
             coalesce(sum(p.unmatched_ns) OVER earlier, 0)::BIGINT AS unmatched_ns,
+            coalesce(sum(p.copied_ns) OVER earlier, 0)::BIGINT AS copied_ns,
             coalesce(sum(p.wait_ns) OVER earlier, 0)::BIGINT AS wait_ns,
             coalesce(sum(p.memory_ns) OVER earlier, 0)::BIGINT AS memory_ns,
             coalesce(sum(p.before_ns) OVER earlier, 0)::BIGINT AS before_ns,
@@ -284,6 +286,7 @@ WITH
             CASE WHEN k.has_device THEN b.compute_ns - a.compute_ns ELSE 0 END AS compute_ns,
             b.transfer_ns - a.transfer_ns AS exposed_transfer_ns,
             b.unmatched_ns - a.unmatched_ns AS exposed_unmatched_ns,
+            b.copied_ns - a.copied_ns AS copied_transfer_ns,
             b.wait_ns - a.wait_ns AS exposed_wait_ns,
             b.memory_ns - a.memory_ns AS exposed_memory_ns,
             b.before_ns - a.before_ns AS unrecorded_before_ns,
@@ -299,7 +302,7 @@ WITH
     )
 SELECT
     m.run, m.rank, m.span, m.step, m.is_last, m.is_common, m.block, m.ts, m.step_ns, m.compute_ns, m.exposed_transfer_ns, m.exposed_unmatched_ns,
-    m.exposed_wait_ns, m.exposed_memory_ns, m.step_ns - m.unrecorded_before_ns - m.unrecorded_lost_ns - m.unrecorded_after_ns AS recorded_ns,
+    m.exposed_wait_ns, m.exposed_memory_ns, m.copied_transfer_ns, m.step_ns - m.unrecorded_before_ns - m.unrecorded_lost_ns - m.unrecorded_after_ns AS recorded_ns,
     m.unrecorded_before_ns, m.unrecorded_lost_ns, m.unrecorded_after_ns,
     CASE WHEN u.run IS NULL THEN 0 ELSE greatest(least(m.end_ts, u.end_ts) - greatest(m.ts, u.ts), 0) END AS undecided_ns,
     m.idle_before_ns,

@@ -20,6 +20,7 @@ CREATE OR REPLACE VIEW step_parts AS
 --   exposed_unmatched_ns  BIGINT [ns]  Time in collectives that are unmatched, or whose end times disagree, not overlapped by compute or transfer: transfer or wait, which of the two is unknown.
 --   exposed_wait_ns       BIGINT [ns]  Time in collectives waiting for another rank, not overlapped by compute or transfer.
 --   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
+--   copied_transfer_ns    BIGINT [ns]  Part of exposed_transfer_ns and exposed_unmatched_ns during which a copy or memset ran as well.
 --   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts.
 --   unrecorded_before_ns  BIGINT [ns]  Unrecorded time: the device ran work launched before the recording.
 --   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing, or may be, because the file is cut off.

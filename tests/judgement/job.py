@@ -20,6 +20,7 @@ FaultKind = Literal[
     "host pauses",
     "data loading",
     "checkpoint",
+    "copies",
 ]
 
 

@@ -53,6 +53,7 @@ def fault(
         "host pauses": random.uniform(1.0, 3.0) * MS,
         "data loading": random.uniform(1.0, 4.0) * MS,
         "checkpoint": random.uniform(10, 40) * MS,
+        "copies": random.uniform(0.2, 0.6),
     }[kind]
     return Fault(kind, ranks, amount)
 
@@ -84,6 +85,14 @@ def _fsdp(random: Random, *, exposed: bool) -> Job:
     job = base(random, framework="fsdp", ranks=random.choice((4, 8)), steps=random.choice((5, 8)))
     share = random.uniform(0.9, 1.5) if exposed else random.uniform(0.1, 0.3)
     return _one(random, replace(job, data_ns=round(job.layer_ns * share)))
+
+
+def _copies(random: Random) -> Job:
+    framework = random.choice(("ddp", "fsdp"))
+    job = base(
+        random, framework=framework, ranks=random.choice((4, 8)), steps=random.choice((5, 8))
+    )
+    return _one(random, job, ("copies",))
 
 
 def _tensor(random: Random) -> Job:
@@ -230,6 +239,7 @@ KINDS: dict[str, Callable[[Random], Job]] = {
     "DDP, few steps": _few_steps,
     "FSDP, hidden": lambda r: _fsdp(r, exposed=False),
     "FSDP, exposed": lambda r: _fsdp(r, exposed=True),
+    "slow copies": _copies,
     "tp x dp": _tensor,
     "tp x pp x dp": _three,
     "pp x dp": _pipeline_late,

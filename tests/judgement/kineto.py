@@ -72,7 +72,8 @@ def _events(job: Job, rank: int, machine: Machine, begin: int) -> list[Event]:
             about: Event = {"device": 0, "context": 1, "stream": item.stream}
             about |= {"correlation": numbers[id(item)], "grid": [item.grid, 1, 1]}
             about |= {"block": [128, 1, 1], **_metadata(job, rank, item.meeting)}
-            span = Span("kernel", item.name, item.start, item.end)
+            category = "gpu_memcpy" if item.name.startswith("Memcpy") else "kernel"
+            span = Span(category, item.name, item.start, item.end)
             events.append(_event(span, where, reads, about))
     return events
 

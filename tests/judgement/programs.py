@@ -20,7 +20,8 @@ from tests.judgement.machine import (
 )
 from tests.judgement.noise import Noises
 
-COMPUTE, DATA, TENSOR, EXPERTS, FORWARD, BACKWARD, GATHER = 7, 20, 24, 28, 32, 36, 40
+COMPUTE, DATA, TENSOR, EXPERTS, FORWARD, BACKWARD, GATHER, COPIES = 7, 20, 24, 28, 32, 36, 40, 44
+COPY = "Memcpy HtoD (Pinned -> Device)"
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 MATRIX, ATTENTION, SMALL = (
     "ampere_bf16_s16816gemm_128x128",
@@ -155,6 +156,8 @@ class _Program:
 
     def layer(self, passes: int) -> None:
         ns = self.job.layer_ns * passes * self.noise.length()
+        for amount in self.faults("copies"):
+            self.copied(round(amount * ns))
         self.operator("aten::mm", MATRIX, 0.4 * ns, 128)
         for amount in self.faults("more kernels"):
             for _ in range(round(amount)):
@@ -181,6 +184,17 @@ class _Program:
             host = self.job.launch_ns * (1.0 if is_extra else self.noise.host())
             self.tape.append(Work(round(host + sum(self.faults("host-bound")))))
             self.launch(Item(self.rank, kernel, COMPUTE, max(1_000, round(ns * factor)), grid))
+
+    def copied(self, ns: int) -> None:
+        """Copy from the host on a stream of its own, and make later computation wait for it."""
+        item = Item(self.rank, COPY, COPIES, ns)
+        # The buffer of the copy is free once earlier computation has read it.
+        if COMPUTE in self.tails:
+            self.waits.setdefault(COPIES, []).append(self.tails[COMPUTE])
+        with self.span("cpu_op", "aten::copy_"):
+            self.tape.append(Work(self.job.launch_ns))
+            self.launch(item)
+        self.wait_for(item)
 
     def launch(self, item: Item) -> Item:
         item.awaited = self.waits.pop(item.stream, [])

@@ -20,6 +20,7 @@ CAUSES = {
     "host pauses": {"host-bound"},
     "data loading": {"data loading"},
     "checkpoint": {"checkpoint", "host-bound"},
+    "copies": {"copies"},
 }
 """Fault kind ─▶ causes that are correct for it."""
 

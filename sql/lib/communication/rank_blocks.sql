@@ -1,5 +1,7 @@
 -- Own work of each rank in each block of the common window, and the set of its peers.
 --
+-- Copies that run during a transfer are own work, because computation may wait for them rather than for the transfer.
+--
 -- A block has the same duration on all ranks and consists of own work, exposed transfer and exposed wait. All waiting
 -- ranks wait equally long, whichever rank arrives last in their groups; the straggler has more own work. Peers are
 -- the ranks of the same role and pipeline stage, or, if the stage is unknown, the ranks of the same role that
@@ -21,11 +23,11 @@ CREATE OR REPLACE MACRO lib.rank_blocks(
 --   block          BIGINT       Number of the block.
 --   ts             BIGINT [ns]  Start of the block on the rank's clock.
 --   block_ns       BIGINT [ns]  Length of the block.
---   own_ns         BIGINT [ns]  Own work: compute, exposed copies and idle time, without exposed communication.
+--   own_ns         BIGINT [ns]  Own work: compute, copies that compute does not overlap, and idle time, without exposed communication.
 --   compute_ns     BIGINT [ns]  Time with a computation kernel running.
---   memory_ns      BIGINT [ns]  Time in exposed copies and memsets.
+--   memory_ns      BIGINT [ns]  Time in copies and memsets, not overlapped by compute or a wait.
 --   idle_ns        BIGINT [ns]  Time during which nothing runs.
---   transfer_ns    BIGINT [ns]  Exposed transfer, and exposed communication whose waits are unknown.
+--   transfer_ns    BIGINT [ns]  Exposed transfer without copies, and exposed communication whose waits are unknown.
 --   wait_ns        BIGINT [ns]  Exposed wait.
 WITH RECURSIVE
     _edges AS (
@@ -78,11 +80,11 @@ SELECT
     p.block,
     p.ts,
     p.step_ns AS block_ns,
-    p.step_ns - p.exposed_transfer_ns - p.exposed_unmatched_ns - p.exposed_wait_ns AS own_ns,
+    p.step_ns - p.exposed_transfer_ns - p.exposed_unmatched_ns - p.exposed_wait_ns + p.copied_transfer_ns AS own_ns,
     p.compute_ns,
-    p.exposed_memory_ns AS memory_ns,
+    p.exposed_memory_ns + p.copied_transfer_ns AS memory_ns,
     p.idle_before_ns + p.idle_between_ns + p.idle_after_ns AS idle_ns,
-    p.exposed_transfer_ns + p.exposed_unmatched_ns AS transfer_ns,
+    p.exposed_transfer_ns + p.exposed_unmatched_ns - p.copied_transfer_ns AS transfer_ns,
     p.exposed_wait_ns AS wait_ns
 FROM step_parts AS p
 JOIN _edges AS e ON e.run = p.run AND e.span = p.span AND e.block = p.block

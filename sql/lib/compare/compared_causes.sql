@@ -14,15 +14,15 @@ CREATE OR REPLACE MACRO lib.compared_causes(
     control_idle_rows,
     -- Name of a relation with run, rank, cause, name, call and idle_ns, as in idle_causes: idle time of the test.
     test_idle_rows,
-    -- Name of a relation with rank and is_straggler, as in stragglers: ranks of the control.
+    -- Name of a relation with rank, is_straggler and cause, as in stragglers: ranks of the control.
     control_late_rows,
-    -- Name of a relation with rank and is_straggler, as in stragglers: ranks of the test.
+    -- Name of a relation with rank, is_straggler and cause, as in stragglers: ranks of the test.
     test_late_rows
 ) AS TABLE
 -- Columns:
 --   position      BIGINT [1]   Position by growth; 1 is the largest.
 --   on_ranks      INTEGER[]    Ranks on which the cause grew; NULL if it grew on all ranks, or if there is a single rank.
---   part          VARCHAR      Part of the step: idle, compute, memory or host.
+--   part          VARCHAR      Part of the step: idle, compute, transfer, memory or host.
 --   cause         VARCHAR      Cause of idle time as in idle_causes; otherwise NULL.
 --   name          VARCHAR      Host activity or operator; NULL if no host event was open.
 --   control_ns    BIGINT [ns]  Mean time per step of these ranks in the control.
@@ -57,10 +57,19 @@ WITH
             sum(l.total_ns) FILTER (l.side = 'test') / sum(l.step_count) FILTER (l.side = 'test') AS test_ns
         FROM _lanes AS l
     ),
+    -- Ranks whose copies delay the others: computation waits for these copies, also while a transfer hides them.
+    _copying AS (
+        SELECT c.rank FROM query_table(control_late_rows) AS c WHERE c.is_straggler AND c.cause = 'copies'
+        UNION
+        SELECT t.rank FROM query_table(test_late_rows) AS t WHERE t.is_straggler AND t.cause = 'copies'
+    ),
     _costs AS (
-        SELECT c.side, c.rank, c.part, NULL AS cause, coalesce(c.operator, c.kernel) AS name, c.self_ns AS ns, c.dur_ns AS whole_ns
+        SELECT
+            c.side, c.rank, c.part, NULL AS cause, coalesce(c.operator, c.kernel) AS name,
+            CASE WHEN c.part = 'memory' AND k.rank IS NOT NULL THEN c.dur_ns ELSE c.self_ns END AS ns, c.dur_ns AS whole_ns
         FROM _contents AS c
-        WHERE c.part IN ('compute', 'memory', 'host')
+        LEFT JOIN _copying AS k ON k.rank = c.rank
+        WHERE c.part IN ('compute', 'transfer', 'memory', 'host')
         UNION ALL
         SELECT 'control', i.rank, 'idle', i.cause, coalesce(i.name, i.call), i.idle_ns, i.idle_ns FROM query_table(control_idle_rows) AS i
         UNION ALL
@@ -90,13 +99,18 @@ WITH
         CROSS JOIN _steps AS s
     ),
     -- Renamed work did not grow. The whole part of the rank must therefore grow by at least half as much, and device
-    -- work must exist on both sides (the comparison analysis pairs renamed work).
+    -- work must exist on both sides (the comparison analysis pairs renamed work) or on some of the ranks only.
     _credible AS (
         SELECT s.*
         FROM _signed AS s
         CROSS JOIN _steps AS t
-        WHERE s.part = 'idle' OR s.control_ns > 0 AND s.test_ns > 0
-        QUALIFY s.grown_ns <= 2 * sum(sign(t.test_ns - t.control_ns) * (s.test_ns - s.control_ns)) OVER (PARTITION BY s.pair_rank, s.part)
+        CROSS JOIN _rank_count AS n
+        QUALIFY
+            (
+                s.part = 'idle' OR s.control_ns > 0 AND s.test_ns > 0
+                OR count(*) OVER (PARTITION BY s.part, s.cause, s.name) < n.rank_count
+            )
+            AND s.grown_ns <= 2 * sum(sign(t.test_ns - t.control_ns) * (s.test_ns - s.control_ns)) OVER (PARTITION BY s.pair_rank, s.part)
     ),
     _grown AS (
         SELECT s.*

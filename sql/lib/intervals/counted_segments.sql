@@ -15,6 +15,7 @@ CREATE OR REPLACE MACRO lib.counted_segments(
 --   ts        BIGINT [ns]  Start of the segment.
 --   dur       BIGINT [ns]  Length of the segment; the last row of a lane marks its end and has length 0.
 --   layer     INTEGER      Lowest running layer; 0: none.
+--   layers    INTEGER [1]  All running layers, a bit each: 1 for layer 1, 2 for layer 2, 4 for layer 3, and so on.
 --   count_1   BIGINT [1]   Sum of count_1 of the running pieces.
 --   count_2   BIGINT [1]   Sum of count_2 of the running pieces.
 --   position  BIGINT [1]   Number of starts and ends of pieces of layer 0 so far; several at the same time count once.
@@ -69,5 +70,6 @@ SELECT
         WHEN g.bits & 128 > 0 THEN 8
         ELSE 0
     END AS layer,
+    g.bits AS layers,
     g.count_1 AS count_1, g.count_2 AS count_2, g.position AS position
 FROM _segments AS g

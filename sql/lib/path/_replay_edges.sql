@@ -1,9 +1,9 @@
 -- Dependencies of each node of a replay: on the stream, collectives, computation and, if the host waits, the device.
 --
 -- Traces record launches and the order of streams, but not which stream waits for which other stream. These waits are
--- inferred. A collective waits for the computation launched before it if two conditions hold for collectives of the
--- same kind and stream: they almost never start before that computation ends, and at least one in five starts just as
--- it ends. The computation launched after a collective waits for the collective by the same rule, with one in twenty
+-- inferred. A collective, or a copy on a stream without computation, waits for the computation launched before it if two
+-- conditions hold for all of the same kind and stream: they almost never start before that computation ends, and at least
+-- one in five starts just as it ends. The computation launched after it waits for it by the same rule, with one in twenty
 -- instead of one in five. Otherwise, a collective is awaited at the position in the step at which computation most
 -- often started just as the collective ended. An operation that starts as soon as it is launched has waited for
 -- nothing. An operation that starts later than its known dependencies allow was released by the last operation that
@@ -28,7 +28,8 @@ WITH
     _operations AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.node_id, o.class, o.step, o.stage, o.lane_id, o.name_id, o.start_ns, o.end_ns, o.return_ns, o.tolerance_ns, o.launch_ns,
-            o.key_ns, o.last_key_ns, o.is_send, o.queued_ns
+            o.key_ns, o.last_key_ns, o.is_send, o.queued_ns,
+            bool_or(o.class = 'computation') OVER (PARTITION BY o.run, o.rank, o.span, o.lane_id) AS computes
         FROM query_table(replay_nodes) AS o
         WHERE o.kind = 'operation'
     ),
@@ -75,19 +76,19 @@ WITH
         JOIN _pauses AS p ON p.run = d.run AND p.rank = d.rank AND p.span = d.span
         WHERE d.last.end_ns <= d.return_ns AND d.return_ns - d.earlier_ns >= p.least_ns AND d.last.end_ns > d.earlier_ns
     ),
-    -- Computation launched before and after each collective.
+    -- Computation launched before and after each collective and each copy on a stream without computation.
     _queue AS MATERIALIZED (
         SELECT
             o.run, o.node_id, last_value(o.other_id IGNORE NULLS) OVER before AS earlier_id,
             first_value(o.other_id IGNORE NULLS) OVER after AS later_id
         FROM (
-            SELECT q.*, CASE WHEN q.class <> 'communication' THEN q.node_id END AS other_id FROM _operations AS q
+            SELECT q.*, CASE WHEN q.class <> 'communication' AND q.computes THEN q.node_id END AS other_id FROM _operations AS q
         ) AS o
         WINDOW
             before AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.queued_ns, o.node_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
             after AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.queued_ns, o.node_id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
     ),
-    _collectives AS MATERIALIZED (
+    _transfers AS MATERIALIZED (
         SELECT
             c.*, e.node_id AS earlier_id, e.lane_id <> c.lane_id AS earlier_is_other, l.node_id AS later_id, l.lane_id <> c.lane_id AS later_is_other,
             c.start_ns >= e.end_ns - c.tolerance_ns AS is_after_earlier,
@@ -101,7 +102,7 @@ WITH
         JOIN _queue AS q ON q.run = c.run AND q.node_id = c.node_id
         LEFT JOIN _operations AS e ON e.run = q.run AND e.node_id = q.earlier_id
         LEFT JOIN _operations AS l ON l.run = q.run AND l.node_id = q.later_id
-        WHERE c.class = 'communication'
+        WHERE c.class = 'communication' OR NOT c.computes
     ),
     _rules AS (
         SELECT
@@ -110,12 +111,13 @@ WITH
                 AND avg(c.is_just_after_earlier::INTEGER) FILTER (c.earlier_is_other) >= 0.2 AS waits_for_earlier,
             avg(c.is_before_later::INTEGER) FILTER (c.later_is_other) >= 0.98
                 AND avg(c.is_just_before_later::INTEGER) FILTER (c.later_is_other) >= 0.05 AS holds_later
-        FROM _collectives AS c
+        FROM _transfers AS c
         GROUP BY c.run, c.stage, c.lane_id, c.name_id
     ),
     _ruled AS MATERIALIZED (
-        SELECT c.*, coalesce(r.waits_for_earlier, false) AS waits_for_earlier, coalesce(r.holds_later, false) AS holds_later
-        FROM _collectives AS c
+        SELECT c.*, coalesce(r.waits_for_earlier, false) AS waits_for_earlier, coalesce(r.holds_later, false) AS holds_later,
+            c.class = 'communication' AND NOT coalesce(r.holds_later, false) AND NOT c.is_send AS is_awaited_elsewhere
+        FROM _transfers AS c
         JOIN _rules AS r
             ON r.run = c.run AND r.stage = c.stage AND r.lane_id = c.lane_id AND r.name_id = c.name_id
     ),
@@ -127,7 +129,7 @@ WITH
             count_if(o.class = 'communication')
                 OVER (PARTITION BY o.run, o.rank, o.span, o.step ORDER BY o.queued_ns, o.node_id ROWS UNBOUNDED PRECEDING) AS segment
         FROM _operations AS o
-        WHERE o.class <> 'memory' AND EXISTS (FROM _ruled AS r WHERE r.run = o.run AND NOT r.holds_later AND NOT r.is_send)
+        WHERE o.class <> 'memory' AND EXISTS (FROM _ruled AS r WHERE r.run = o.run AND r.is_awaited_elsewhere)
     ),
     _computations AS MATERIALIZED (
         SELECT
@@ -143,7 +145,7 @@ WITH
         UNION ALL
         SELECT r.run, r.rank, r.span, r.end_ns - r.tolerance_ns, 0, NULL, r.node_id
         FROM _ruled AS r
-        WHERE NOT r.holds_later AND NOT r.is_send
+        WHERE r.is_awaited_elsewhere
     ),
     _next AS (
         SELECT s.run, s.collective_node, first_value(s.node_id IGNORE NULLS) OVER line AS node_id
@@ -190,7 +192,7 @@ WITH
         JOIN _computations AS c
             ON c.run = r.run AND c.rank = r.rank AND c.span = r.span AND c.step IS NOT DISTINCT FROM r.step
                 AND c.place = coalesce(a.awaiting_place, b.awaiting_place)
-        WHERE NOT r.holds_later AND NOT r.is_send AND c.start_ns >= r.end_ns - r.tolerance_ns
+        WHERE r.is_awaited_elsewhere AND c.start_ns >= r.end_ns - r.tolerance_ns
     ),
     -- Time at which each operation could have started.
     _ready AS (
