@@ -118,7 +118,7 @@ check: $(READY)
 check-ruff: $(READY)
 	@echo '== ruff'
 	$(BIN)/ruff check
-	$(BIN)/ruff format --check hta_sql tests benchmarks docs/generate
+	$(BIN)/ruff format --check hta_sql tests benchmarks docs/generate .github
 
 check-mypy: $(READY)
 	@echo '== mypy'
