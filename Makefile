@@ -93,7 +93,6 @@ test-clients: $(READY)
 # Of the lowest Python, too: later ones have no wheels of such versions.
 LOWEST_PYTHON ?= python3.11
 LOWEST := .hta_sql/lowest
-EXTRAS := zstd,dask,s3,xlsx,mcp,explore,tui
 
 # With and without extras: their dependencies raise versions of ours. The tools of the tests are today's.
 test-lowest:
@@ -109,7 +108,7 @@ test-lowest:
 	$(LOWEST)/plain/bin/hta-sql sql $(LOWEST)/demo/demo.store 'FROM steps' --format csv
 	$(LOWEST)/plain/bin/hta-sql run $(LOWEST)/demo/demo.store step_accounting --chart $(LOWEST)/demo/steps.png
 	$(LOWEST)/tools/bin/uv venv --quiet --python $(LOWEST_PYTHON) $(LOWEST)/extras
-	$(LOWEST)/tools/bin/uv pip install --quiet --python $(LOWEST)/extras --resolution lowest-direct --editable '.[$(EXTRAS)]'
+	$(LOWEST)/tools/bin/uv pip install --quiet --python $(LOWEST)/extras --resolution lowest-direct --editable '.[all]'
 	$(LOWEST)/tools/bin/uv pip install --quiet --python $(LOWEST)/extras pytest pytest-xdist hypothesis ijson polars openpyxl 'moto[server]'
 	$(LOWEST)/extras/bin/python -m pytest -q -n $(WORKERS) --dist loadfile tests/cli tests/agents tests/discovery tests/explorer tests/test_api.py tests/test_charts.py tests/safety/test_dask.py tests/safety/test_object_storage.py
 
@@ -119,7 +118,7 @@ check: $(READY)
 check-ruff: $(READY)
 	@echo '== ruff'
 	$(BIN)/ruff check
-	$(BIN)/ruff format --check hta_sql tests benchmarks docs/generate
+	$(BIN)/ruff format --check hta_sql tests benchmarks docs/generate .github
 
 check-mypy: $(READY)
 	@echo '== mypy'

@@ -113,6 +113,14 @@ def _export(store: TraceStore, target: str | os.PathLike[str], format_name: str)
     return export(store, target, format_name)
 
 
+def _display(store: TraceStore) -> str:
+    """Return what a notebook displays; see :func:`hta_sql.report.notebook.store_markup`."""
+    from hta_sql.report.notebook import store_markup  # noqa: PLC0415
+
+    return store_markup(store)
+
+
+register_command("_repr_html_", _display)
 register_command("report", _report)
 register_command("export", _export)
 

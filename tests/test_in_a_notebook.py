@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import ParameterError
+from hta_sql.report.notebook import store_markup
 from hta_sql.results.result import Result
 from tests.golden_cases import TESTS
 from tests.report_pages import Browser, Elements
@@ -43,9 +45,35 @@ def test_a_result_is_a_table(store: hta_sql.TraceStore) -> None:
     assert "(30 rows, 20 shown; exact values: .df()" in evil
 
 
-def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) -> None:
-    """A store shows its runs, and a description shows parameters, columns and SQL."""
-    assert ">job</td>" in store._repr_html_()
+def test_a_store_is_the_first_screen_of_its_report(store: hta_sql.TraceStore) -> None:
+    """A store is shown as a page in a frame, small and without scripts."""
+    frame = Elements(store._repr_html_())
+    assert frame.tags == ["iframe"]
+    page = unescape(store._repr_html_())
+    assert "A step takes" in page
+    assert 'store.report("report.html")' in page
+    assert "<script" not in page
+    assert len(store._repr_html_()) < 100_000
+
+
+def test_a_store_that_cannot_be_shown_in_time_lists_its_runs(store: hta_sql.TraceStore) -> None:
+    """Analyses that exceed the time limit are interrupted, and the runs are listed instead."""
+    page = unescape(store_markup(store, seconds=0))
+    assert ">job</td>" in page
+    assert 'The analyses take more than 0 s: store.report("report.html") runs them.' in page
+    assert "<iframe" not in page
+    assert "A step takes" in unescape(store._repr_html_())
+
+
+def test_a_store_that_cannot_be_read_states_why(store: hta_sql.TraceStore) -> None:
+    """A closed store is shown as a text with the reason; displaying it raises no error."""
+    closed = hta_sql.open(store.path)
+    closed.close()
+    assert "is closed; open it again" in closed._repr_html_()
+
+
+def test_a_description_shows_itself(store: hta_sql.TraceStore) -> None:
+    """A description shows parameters, columns and SQL."""
     markup = store.describe("idle_causes")._repr_html_()
     assert "include_last_profiler_step" in markup
     assert "details" in Elements(markup).tags
@@ -158,4 +186,23 @@ def test_the_outputs_of_a_notebook_are_drawn_without_a_network(
     assert min(chromium.ask(widths)) > 300
     assert min(chromium.ask(marks)) > 0
     assert not [url for url in chromium.requests() if not url.startswith(("file:", "data:"))]
+    assert not chromium.complaints()
+
+
+def test_a_store_is_drawn_without_a_network_or_effect_on_the_notebook(
+    store: hta_sql.TraceStore, chromium: Browser, tmp_path: Path
+) -> None:
+    """The frame of a store draws its page, requests nothing, and changes no style around it."""
+    page, font = tmp_path / "store.html", "return getComputedStyle(document.body).font"
+    page.write_text("<!DOCTYPE html><meta charset=utf-8><p>A cell.</p>", encoding="utf-8")
+    chromium.visit(page.as_uri())
+    plain = chromium.ask(font)
+    page.write_text(page.read_text("utf-8") + store._repr_html_(), encoding="utf-8")
+    chromium.requests()
+    chromium.visit(page.as_uri())
+    assert chromium.ask(font) == plain
+    assert chromium.ask("return document.querySelector('iframe').clientHeight") > 500
+    assert not [
+        url for url in chromium.requests() if not url.startswith(("file:", "data:", "about:"))
+    ]
     assert not chromium.complaints()

@@ -121,10 +121,11 @@ def _shown(value: Any) -> dict[str, Any]:
             value._repr_mimebundle_()["image/svg+xml"],
         )
         return {"image/svg+xml": _lines(picture), "text/plain": _lines(repr(value))}
+    text = repr(value).replace(f"{Path.cwd()}/", "")  # a store shows its path
     markup = getattr(value, "_repr_html_", None)
     if markup is None:
-        return {"text/plain": _lines(repr(value))}
-    return {"text/html": _lines(markup()), "text/plain": _lines(repr(value))}
+        return {"text/plain": _lines(text)}
+    return {"text/html": _lines(markup()), "text/plain": _lines(text)}
 
 
 def _lines(text: str) -> list[str]:

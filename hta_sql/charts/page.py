@@ -33,19 +33,22 @@ FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = Templates(FOLDER)
 
 
-def page_of(title: str, body: Markup) -> str:
+def page_of(title: str, body: Markup, *, has_scripts: bool = True) -> str:
     """Render a page.
 
     Args:
         title: Page title, as plain text.
         body: Page content, in which all text is escaped.
+        has_scripts: Whether the page has scripts, which draw charts and sort tables.
     """
-    scripts = (bundle(), _asset("specs.js") + _asset("page.js"))
+    scripts = (bundle(), _asset("specs.js") + _asset("page.js")) if has_scripts else ()
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
-        # Vega compiles its expressions; none of them contains trace data.
-        f"style-src 'unsafe-inline'; script-src 'unsafe-eval' {' '.join(map(_hash, scripts))}"
+        "style-src 'unsafe-inline'"
     )
+    if scripts:
+        # Vega compiles its expressions; none of them contains trace data.
+        policy += f"; script-src 'unsafe-eval' {' '.join(map(_hash, scripts))}"
     return _TEMPLATES.render(
         "page", title=title, body=body, policy=policy, style=_asset("page.css"), scripts=scripts
     )

@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 
 import hta_sql
 from hta_sql.errors import ParameterError, QueryError
+from hta_sql.serve.mcp import worker_responses
 from hta_sql.serve.mcp.bounded_json import MOST_BYTES, MOST_COLUMNS, size_of
 from hta_sql.serve.mcp.limits import Limits
 from hta_sql.serve.mcp.responses import StoreTools
@@ -279,3 +280,32 @@ def test_the_command_serves_a_client(store: hta_sql.TraceStore) -> None:
     told = asyncio.run(talk())
     assert told["row_count"] == 1
     assert told["rows"][0]["compute_ns"] > 0
+
+
+def test_answers_about_several_runs_name_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of several runs have the column run, dumps are counted by run, and a cut list says so."""
+    traces = Path(__file__).parents[1] / "traces"
+    for rank in (0, 1):
+        ingest_only({0: str(traces / f"late_{rank}.json")}, tmp_path / "s", run=f"run{rank}")
+    ingest_only(traces / "recorded" / "hangs" / "healthy", tmp_path / "s", run="dumps")
+    with hta_sql.TraceStore(tmp_path / "s", safe=True) as two:
+        both, one, chosen, dumps, none = asked(
+            two,
+            ("run", {"name": "kpis"}),
+            ("run", {"name": "kpis", "parameters": {"runs": ["run0"]}}),
+            ("run", {"name": "kpis", "columns": ["step_ns"]}),
+            ("hang", {}),
+            ("hang", {"runs": ["run0"]}),
+        )
+    assert [row["run"] for row in both["rows"]] == ["run0", "run1"]
+    assert "run" not in one["columns"]
+    assert chosen["columns"] == ["step_ns"]
+    assert (dumps["dump_count"], none["dump_count"]) == (4, 0)
+    monkeypatch.setattr(worker_responses, "FEW_BYTES", 100)
+    with hta_sql.open(tmp_path / "s") as opened:
+        told = Hosted(opened, 200).overview()
+        assert [row["run"] for row in told["runs"]] == ["dumps"]
+        assert told["more"] == "Not all runs are listed: sql FROM runs"
+        assert Hosted(opened, 200).doctor()["more"] == "Of one run: run findings"

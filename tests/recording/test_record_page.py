@@ -13,6 +13,7 @@ import pytest
 
 from hta_sql.cli import command_of
 from hta_sql.torch import trace_handler
+from tests.recording.with_torch import OF_FRAMEWORKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -58,3 +59,20 @@ def test_commands_of_the_page_are_parsed() -> None:
         _, name, *arguments = shlex.split(line)
         command = command_of(name)
         command.make_parser(click.Context(command)).parse_args(arguments)
+
+
+def test_each_recipe_is_run_or_marked_as_read() -> None:
+    """Each recipe has a line with the version that was run, or that was only read."""
+    page = PAGES["docs/record.md"].split("\n## Frameworks\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)[1:]
+    lines = {framework: (version, status) for framework, version, status in rows}
+    recipes = " and ".join(re.findall(r"^### (.+)", page, re.MULTILINE)).split(" and ")
+    assert len(recipes) == 8
+    assert [name for name in recipes if name not in lines] == []
+    run = {name for name, (_, status) in lines.items() if status.startswith("run: ")}
+    assert run == {"PyTorch, torchrun", "Lightning", "Accelerate", "Hugging Face Trainer"}
+    assert set(OF_FRAMEWORKS) == {"lightning", "accelerate", "transformers"}
+    for name in lines.keys() - run:
+        version, status = lines[name]
+        read = status == "read, not run" and re.search(r"\d|\([0-9a-f]{8}\)", version)
+        assert read or (status.startswith("not run: ") and version == "\u2013"), name

@@ -54,7 +54,8 @@ def check_one(store: Path, _: str) -> None:
 def check_advice(store: Path, said: str) -> None:
     """Check that the advice is printed."""
     check_one(store, said)
-    assert "1 recommendation" in said
+    assert " recommendation" in said
+    assert "See: hta-sql run " in said
 
 
 def check_repeated(store: Path, _: str) -> None:

@@ -34,6 +34,18 @@ FIRST_STEPS = (
 FEW_BYTES = 6_000
 """Bytes of the rows of an answer if the caller requests no number of rows: an agent reads all of it."""
 
+RUN = (
+    "run",
+    "rank_count",
+    "world_size",
+    "step_count",
+    "event_count",
+    "captured_at",
+    "device_names",
+    "tags",
+)
+"""Columns of ``runs`` for an agent."""
+
 ADVISED = ("rule", "title", "run", "rank", "rank_count", "subject", "step_saved_ns", "saved_pct")
 EXPLAINED = ("confidence", "message", "remedy", "next_analysis", "evidence_sql", "finding_id")
 """Columns of ``advice`` for an agent."""
@@ -76,8 +88,11 @@ class Hosted:
 
     def overview(self) -> Answer:
         """Return the runs and suggested first steps."""
-        response = self._of_rows(self._store.sql(query_sql("runs", "all_columns")), None)
-        return {"runs": response["rows"], "next": list(FIRST_STEPS)}
+        response = self._of_rows(self._store.sql(query_sql("runs", "all_columns")), None, RUN)
+        more = (
+            {"more": "Not all runs are listed: sql FROM runs"} if response["is_truncated"] else {}
+        )
+        return {"runs": response["rows"], **more, "next": list(FIRST_STEPS)}
 
     def run(
         self,
@@ -98,6 +113,8 @@ class Hosted:
         # Validated as a mapping first: some parameters share names with arguments of run().
         check_parameters(found, parameters)
         result = self._store.run(name, **parameters)
+        if not columns and "run" in known and "run" not in wanted and _has_several_runs(result):
+            wanted = ["run", *wanted]
         why = "" if len(result) else without_device(self._store.run, found, parameters)
         return {
             "analysis": found.name,
@@ -117,9 +134,11 @@ class Hosted:
     def doctor(self) -> Answer:
         """Return which data the traces lack, and which results this limits."""
         response = self._of_rows(self._store.run("findings"), None)
+        more = {"more": "Of one run: run findings"} if response["is_truncated"] else {}
         return {
             "findings": response["rows"],
             "is_truncated": response["is_truncated"],
+            **more,
             "next": ["advice", "run rank_health"],
         }
 
@@ -139,7 +158,9 @@ class Hosted:
     def hang(self, parameters: Mapping[str, Any]) -> Answer:
         """Return the stuck process groups, with the cause first."""
         told = self._of_rows(self._store.run("hang", **parameters), None)
-        dumps = len(self._store.sql(query_sql("artifacts", "dumped_ranks")).rows())
+        runs = parameters.get("runs") or self._store.runs()
+        dumped = self._store.sql(query_sql("artifacts", "dumped_ranks")).records()
+        dumps = sum(row["run"] in runs for row in dumped)
         following = ["run collective_history", "run hang_grid", "run dump_arrivals"]
         return {"dump_count": dumps, **told, "next": following if told["rows"] else []}
 
@@ -194,3 +215,8 @@ class Hosted:
                 f"The first {len(rows):,} of {total:,} rows. limit: up to {self._most_rows:,}."
             )
         return told
+
+
+def _has_several_runs(result: Result) -> bool:
+    """Return whether the rows of a result, which has a column ``run``, belong to several runs."""
+    return len(result.arrow().column("run").unique()) > 1

@@ -62,11 +62,8 @@ class ByName:
             return partial(function, self) if function else getattr(self.analyses, name)
 
     def _repr_html_(self) -> str:
-        from markupsafe import Markup  # noqa: PLC0415 - needed only in notebooks
-
-        from hta_sql.results.notebook import result_markup  # noqa: PLC0415
-
-        return Markup("<p>{}</p>{}").format(repr(self), result_markup(self.table("runs")))
+        """Return the first screen of the report, which a later layer renders."""
+        return str(_commands["_repr_html_"](self))
 
 
 class Names:
