@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hta_sql.report.answers import first_screen
+from hta_sql.report.overview import LATE, overview_markup
 from hta_sql.store.query.trace_store import TraceStore
 from tests.judgement.kinds import planted
 from tests.judgement.kineto import ingested
@@ -38,9 +41,16 @@ def named_by_replay(store: TraceStore, suspected: set[int]) -> set[int]:
     return set() if ranks <= suspected else ranks
 
 
+def named_by_report(store: TraceStore) -> set[int]:
+    """Return the ranks that the first screen of the report names for certain."""
+    text = str(overview_markup(first_screen(store, {}), set()))
+    found = re.findall(r"(?:Straggler|Intermittent straggler): rank (\d+)", text)
+    return {int(rank) for rank in found}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_answers_name_the_same_ranks(kind: str, tmp_path: Path) -> None:
-    """The verdict, its copies in other analyses, the replay and advice agree."""
+    """The verdict, its copies in other analyses, the replay, advice and the report agree."""
     job, machine, _ = planted(kind, SEED)
     with ingested(tmp_path, job, machine) as store:
         rows = store.run("stragglers").records()
@@ -54,3 +64,6 @@ def test_all_answers_name_the_same_ranks(kind: str, tmp_path: Path) -> None:
         advised = [row for row in store.run("advice").records() if row["rule"] == "late_rank"]
         assert {row["rank"] for row in advised} == late
         assert named_by_replay(store, suspected) == late
+        reported = named_by_report(store)
+        assert reported <= late
+        assert len(reported) == min(len(late), LATE)
