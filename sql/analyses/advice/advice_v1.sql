@@ -101,8 +101,11 @@ WITH
     verdicts AS MATERIALIZED (
         SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged', 'waits') AS j
     ),
+    causes AS MATERIALIZED (
+        SELECT c.* FROM lib.lateness_causes('blocks', 'verdicts') AS c
+    ),
     late AS MATERIALIZED (
-        FROM lib._advice_late_rank('spans', 'verdicts', NULL)
+        FROM lib._advice_late_rank('spans', 'verdicts', 'causes', NULL)
     ),
     stages AS MATERIALIZED (
         FROM lib._advice_slow_stage('spans', 'judged', 'pipeline', ranks)

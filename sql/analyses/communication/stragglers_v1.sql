@@ -114,7 +114,7 @@ WITH
         SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged_items', 'waits') AS j
     ),
     causes AS MATERIALIZED (
-        SELECT c.* FROM lib._lateness_causes('blocks', 'judged') AS c
+        SELECT c.* FROM lib.lateness_causes('blocks', 'judged') AS c
     ),
     kernels AS MATERIALIZED (
         SELECT c.kernel AS name FROM causes AS c WHERE c.kernel IS NOT NULL
