@@ -60,7 +60,7 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
             "Straggler: rank 1 costs the other ranks up to 20.0 % of the time. All its kernels are",
         ),
         ("seldom", "there are fewer than two steps to compare"),
-        ("alone", "Stragglers are unknown: the rank does not communicate"),
+        ("alone", "Stragglers are unknown: the store has no other rank of this run"),
     ],
 )
 def test_who_is_late_stands_in_a_sentence(
