@@ -5,6 +5,8 @@
 -- the columns; gloo in the background counts as communication only while this thread runs no operator. For a job without
 -- a device this is where a step goes. Next to a device, it shows what the host does meanwhile (`step_accounting` has the
 -- device). Overlapping steps share the time of the later one.
+-- The profiler records neither the threads inside an operator (OpenMP) nor the processes of a data loader, so whether
+-- they are busy, or too many or too few, is unknown.
 --
 -- Title: Where a step goes on the host
 -- Shown: rank, step, step_ns, forward_pct, backward_pct, optimizer_pct, data_loading_pct, communication_pct, synchronization_pct, other_pct

@@ -82,7 +82,7 @@ WITH
             CASE
                 WHEN c.run IS NOT NULL THEN 'profiler_steps'
                 WHEN l.is_host_only AND h.part.words = 'code outside operators' THEN CASE WHEN n.name IS NULL THEN 'host_accounting' ELSE 'source_lines' END
-                WHEN l.is_host_only THEN 'ops_by_name'
+                WHEN l.is_host_only THEN 'operator_table'
                 WHEN l.loss.ns >= 0.05 * l.recorded_ns THEN l.loss.analysis
                 ELSE 'kernel_table'
             END AS next_analysis,

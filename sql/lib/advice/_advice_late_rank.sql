@@ -38,9 +38,9 @@ WITH
         FROM _stragglers AS s
         LEFT JOIN _hosts AS h ON h.run = s.run AND h.host_name = s.host_name AND h.rank_count = s.rank_count
     ),
-    -- Names of kernels are too long for a sentence.
+    -- If no operator launched the kernel, the subject is the kernel: show its short name.
     _causes AS (
-        SELECT c.run, c.rank, c.cause, CASE WHEN c.subject IS DISTINCT FROM c.kernel THEN c.subject END AS subject
+        SELECT c.run, c.rank, c.cause, CASE WHEN c.subject = c.kernel THEN lib.short_name(c.subject) ELSE c.subject END AS subject
         FROM query_table(causes) AS c
     )
 SELECT
