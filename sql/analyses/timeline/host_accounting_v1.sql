@@ -9,7 +9,7 @@
 -- they are busy, or too many or too few, is unknown.
 --
 -- Title: Where a step goes on the host
--- Shown: rank, step, step_ns, forward_pct, backward_pct, optimizer_pct, data_loading_pct, communication_pct, synchronization_pct, other_pct
+-- Shown: rank, step, step_ns, forward_pct, backward_pct, data_loading_pct, communication_pct, other_pct, optimizer_pct, synchronization_pct
 -- Also: cpu step, host step, cpu time, forward, backward, no gpu, host time, cpu
 -- Status: stable
 -- Since: 0.1
