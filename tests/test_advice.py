@@ -453,14 +453,19 @@ def test_a_rank_that_is_late_only_over_all_steps_is_not_late_in_none(store: Trac
                 SELECT
                     'job' AS run, 1 AS rank, 'straggler' AS verdict, true AS is_late, unnest([0, 2]) AS late_step_count,
                     3 AS step_count, 30 AS late_ns, 60 AS most_cost_ns, 300 AS window_ns
-            )
+            ),
+            causes AS (SELECT 'job' AS run, 1 AS rank, 'host-bound' AS cause, 'save()' AS subject, NULL AS kernel)
         SELECT lib.message_text(m.message, a.message.fields)
-        FROM lib._advice_late_rank('spans', 'verdicts', NULL) AS a
+        FROM lib._advice_late_rank('spans', 'verdicts', 'causes', NULL) AS a
         JOIN messages AS m ON m.code = a.message.code
         ORDER BY a.event_count
     """
     texts = [text for (text,) in store.sql(query).rows()]
+    late, cause = (
+        "Straggler: rank 1 has more work than its peers",
+        "Cause: host-bound, mostly in save().",
+    )
     assert texts == [
-        "Straggler: rank 1 has more work than its peers over 3 steps together, and they wait for it.",
-        "Straggler: rank 1 has more work than its peers in 2 of 3 steps, and they wait for it.",
+        f"{late} over 3 steps together, and they wait for it. {cause}",
+        f"{late} in 2 of 3 steps, and they wait for it. {cause}",
     ]

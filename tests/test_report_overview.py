@@ -15,6 +15,7 @@ import pytest
 
 import hta_sql
 from hta_sql.report import write_report
+from hta_sql.report.advice import advice_markup
 from hta_sql.report.answers import first_screen
 from hta_sql.report.first_screen import DEVICE_PARTS, HOST_PARTS, STEP_PARTS, FirstScreen
 from hta_sql.report.links import linked
@@ -60,7 +61,7 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
             "Straggler: rank 1 costs the other ranks up to 20.0 % of the time. All its kernels are",
         ),
         ("seldom", "there are fewer than two steps to compare"),
-        ("alone", "Stragglers are unknown: the rank does not communicate"),
+        ("alone", "Stragglers are unknown: the store has no other rank of this run"),
     ],
 )
 def test_who_is_late_stands_in_a_sentence(
@@ -151,6 +152,16 @@ def test_a_part_too_small_for_a_tenth_is_none() -> None:
         "compute_ns": 50.0,
         "exposed_wait_ns": 50.0,
     }
+
+
+def test_a_card_does_not_repeat_the_subject_that_its_message_names(
+    answered: Callable[..., FirstScreen],
+) -> None:
+    """The message about a straggler contains its rank and its cause."""
+    page = str(advice_markup(answered("late"), {}, set(), 10))
+    assert "Cause: slower compute, mostly in gemm." in page
+    assert "Most of it: <code>rank 1</code>" not in page
+    assert "Most of it:" in page
 
 
 def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) -> None:

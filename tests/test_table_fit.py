@@ -175,6 +175,7 @@ def test_the_columns_of_an_analysis_answer_at_80_characters() -> None:
             "wait_pct",
             "idle_pct",
         },
+        "host_accounting": {"forward_pct", "backward_pct", "communication_pct", "other_pct"},
         "top_costs": {"cost", "cost_ns", "cost_pct", "worst_rank", "short_name", "message"},
         "stragglers": {"rank", "verdict", "cause", "late_ns", "subject"},
         "advice": {"rule", "rank", "step_saved_ns", "saved_pct", "subject"},

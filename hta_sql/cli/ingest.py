@@ -230,7 +230,7 @@ def _first_analysis(report: IngestReport) -> str:
     tables = {table for entry in report.results for table in entry.files}
     if "gpu_ops" in tables or not tables & {"cpu_ops", "cluster_step_traces"}:
         return "temporal_breakdown"
-    return "ops_by_name" if "cpu_ops" in tables else "cluster_step_trace"
+    return "host_accounting" if "cpu_ops" in tables else "cluster_step_trace"
 
 
 def _store_beside(traces: list[str]) -> Path:

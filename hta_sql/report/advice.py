@@ -93,7 +93,7 @@ def _card(
         "title": row["title"],
         "message": linked(row["message"], sections),
         "remedy": linked(row["remedy"], sections),
-        "subject": subject,
+        "subject": "" if subject and subject in row["message"] else subject,
         "ranks": "" if is_alone else _ranks(row),
         "confidence": row["confidence"],
         "evidence": printable(row["evidence_sql"] or ""),

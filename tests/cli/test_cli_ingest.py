@@ -117,7 +117,7 @@ def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
     assert "Read 2 traces, 2 events" in done.err
     assert "(runs job, job-capture2)" in done.err
     store = folder / ".hta_sql"
-    assert done.err.endswith(f", or hta-sql run {store} ops_by_name\n")
+    assert done.err.endswith(f", or hta-sql run {store} host_accounting\n")
     (folder / "vm_8.1795260889304944636.pt.trace.json").write_text(text)
     assert cli("ingest", folder).code == 0
     listed = cli("sql", folder, "SELECT run, rank FROM ranks ORDER BY ALL", "--format", "csv")

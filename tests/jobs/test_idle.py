@@ -72,11 +72,10 @@ def test_the_rank_that_its_host_delays_leads_to_the_idle_time_of_all_ranks(jobs:
         "SELECT rank, next_analysis, message FROM stragglers_v1(runs := ['host-bound']) WHERE is_straggler"
     ).fetchall()
     ((rank, analysis, message),) = rows
-    assert (rank, analysis) == (1, "step_contents")
-    assert message.endswith("compare the ranks in step_contents, part idle.")
+    assert (rank, analysis) == (1, "idle_causes")
+    assert message.endswith("see idle_causes.")
     idle = jobs.con.execute(
-        "SELECT rank, sum(self_ns) FROM step_contents_v1(runs := ['host-bound']) "
-        "WHERE part = 'idle' AND waits_for = 'host' GROUP BY rank ORDER BY 2 DESC, rank"
+        "SELECT rank, sum(idle_ns) FROM idle_causes_v1(runs := ['host-bound']) GROUP BY rank ORDER BY 2 DESC, rank"
     ).fetchall()
     assert idle[0][0] == 1
 

@@ -5,7 +5,9 @@
 -- and shares are of recorded step time (`step_accounting`). The savings of two rules may cover the same time, so they
 -- must not be added. combined_saved_ns counts shared time once. A rule returns no row if its share
 -- of step time is too small to matter; the table advice_rules states the thresholds and their sources. If no rule saves
--- 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
+-- 3 % of a run's step time, largest_loss names the largest cost and the analysis that shows it. A capture of fewer than
+-- 20 events, with at most one operator and no device activity, is too short for a recommendation, such as the last one
+-- of a schedule that was cut off.
 --
 -- Title: What to do
 -- Shown: rule, rank, step_saved_ns, saved_pct, subject, message, remedy, severity, next_analysis, saved_ns, position
@@ -58,6 +60,9 @@ WITH
     with_device AS MATERIALIZED (
         FROM lib.device_ranks(runs, ranks)
     ),
+    too_short AS MATERIALIZED (
+        FROM lib._advice_too_short(runs, ranks, 'with_device')
+    ),
     parts AS MATERIALIZED (
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
     ),
@@ -101,8 +106,11 @@ WITH
     verdicts AS MATERIALIZED (
         SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged', 'waits') AS j
     ),
+    causes AS MATERIALIZED (
+        SELECT c.* FROM lib.lateness_causes('blocks', 'verdicts') AS c
+    ),
     late AS MATERIALIZED (
-        FROM lib._advice_late_rank('spans', 'verdicts', NULL)
+        FROM lib._advice_late_rank('spans', 'verdicts', 'causes', NULL)
     ),
     stages AS MATERIALIZED (
         FROM lib._advice_slow_stage('spans', 'judged', 'pipeline', ranks)
@@ -173,7 +181,10 @@ WITH
         FROM lib._advice_memory_near_limit(runs, ranks)
     ),
     parted AS MATERIALIZED (
-        SELECT f.*, r.part, r.precedence FROM of_rules AS f JOIN rules AS r ON r.rule = f.rule
+        SELECT f.*, r.part, r.precedence
+        FROM of_rules AS f
+        JOIN rules AS r ON r.rule = f.rule
+        ANTI JOIN too_short AS t ON t.run = f.run AND t.rank = f.rank
     ),
     claimed AS (
         SELECT p.run, p.rank, p.part, sum(p.saved_ns) AS ns
@@ -192,7 +203,7 @@ WITH
     found AS (
         FROM ruled
         UNION ALL BY NAME
-        FROM lib._advice_largest_loss(runs, ranks, steps, include_last_profiler_step, 'ruled', 'spans')
+        FROM lib._advice_largest_loss(runs, ranks, steps, include_last_profiler_step, 'ruled', 'spans', 'too_short')
     ),
     -- Rules for one part of step time save at most that part. Rules about idle time cover different causes, and rules
     -- about kernels different kernels: short ones (small_kernels), of unfused attention, matrix products in full

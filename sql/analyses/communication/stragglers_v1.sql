@@ -114,7 +114,7 @@ WITH
         SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged_items', 'waits') AS j
     ),
     causes AS MATERIALIZED (
-        SELECT c.* FROM lib._lateness_causes('blocks', 'judged') AS c
+        SELECT c.* FROM lib.lateness_causes('blocks', 'judged') AS c
     ),
     kernels AS MATERIALIZED (
         SELECT c.kernel AS name FROM causes AS c WHERE c.kernel IS NOT NULL
@@ -132,10 +132,16 @@ WITH
         SELECT g.* FROM lib.slow_stages('judged_items') AS g
     ),
     sizes AS MATERIALIZED (
-        SELECT k.run, max(k.world_size) AS world_size, max(k.world_size) - count(*) AS missing_count
+        SELECT k.run, max(k.world_size) AS world_size, max(k.world_size) - count(*) AS missing_count, count(*) AS rank_count
         FROM ranks AS k
         WHERE lib.is_requested(runs, k.run)
         GROUP BY k.run
+    ),
+    only_dumped AS (
+        SELECT k.run, k.rank
+        FROM ranks AS k
+        SEMI JOIN fr_groups AS g ON g.run = k.run AND g.rank = k.rank
+        WHERE k.event_count = 0 AND lib.is_requested(runs, k.run)
     ),
     -- Keep the most expensive link of each rank.
     link_ends AS (
@@ -154,7 +160,7 @@ WITH
             100 * (j.cost_ns / nullif(j.window_ns, 0)) AS cost_pct,
             l.channel_id IS NOT NULL AS has_slow_link, l.channel, l.collective, l.common_rank, l.common_host, l.ratio AS link_ratio, l.late_ns AS link_late_ns,
             100 * (l.cost_ns / l.window_ns) AS link_cost_pct,
-            g.is_slow AS is_slow_stage, z.world_size, z.missing_count,
+            g.is_slow AS is_slow_stage, z.world_size, z.missing_count, z.rank_count, u.rank IS NOT NULL AS is_only_dumped,
             100 * (g.late_ns / nullif(g.window_ns, 0)) AS stage_late_pct,
             100 * (g.cost_ns / nullif(g.window_ns, 0)) AS stage_cost_pct
         FROM judged AS j
@@ -166,6 +172,7 @@ WITH
         LEFT JOIN slow_links AS l ON l.run = j.run AND l.rank = j.rank
         LEFT JOIN stages AS g ON g.run = j.run AND g.stage = j.stage
         LEFT JOIN sizes AS z ON z.run = j.run
+        LEFT JOIN only_dumped AS u ON u.run = j.run AND u.rank = j.rank
         WHERE lib.is_requested(ranks, j.rank)
     ),
     explained AS MATERIALIZED (
@@ -187,6 +194,8 @@ WITH
                 WHEN t.verdict = 'none' AND t.missing_count > 0
                     THEN lib.message('stragglers.ranks_missing', {'missing_count': t.missing_count, 'world_size': t.world_size})
                 WHEN t.verdict <> 'unknown' THEN NULL
+                WHEN t.is_only_dumped THEN lib.message('stragglers.no_trace', NULL)
+                WHEN t.rank_count = 1 THEN lib.message('stragglers.single_rank', NULL)
                 WHEN t.reason_code = 'stragglers.ends_disagree' THEN lib.message('stragglers.ends_disagree', NULL)
                 WHEN t.reason_code = 'stragglers.no_peer' THEN lib.message('stragglers.no_peer', NULL)
                 WHEN t.reason_code = 'stragglers.unrecorded' THEN lib.message('stragglers.unrecorded', NULL)
@@ -294,8 +303,8 @@ SELECT
         WHEN NOT e.is_named THEN NULL
         WHEN e.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
         WHEN e.cause IN ('data loading', 'checkpoint') THEN 'step_accounting'
-        WHEN e.cause = 'host-bound' AND e.subject IS NOT NULL THEN 'step_contents'
         WHEN e.cause = 'host-bound' AND e.on_host THEN 'host_accounting'
+        WHEN e.cause = 'host-bound' AND e.subject IS NOT NULL THEN 'idle_causes'
         ELSE 'collective_waits'
     END AS next_analysis
 FROM worded AS e

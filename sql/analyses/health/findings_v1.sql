@@ -38,6 +38,12 @@ CREATE OR REPLACE MACRO findings_v1(
 --   limits        VARCHAR     Consequence for the analyses.
 --   remedy        VARCHAR     Recommended fix.
 WITH
+    -- Ranks that use a GPU, as calls to its runtime or its properties show.
+    gpu_users AS (
+        SELECT r.run, r.rank FROM runtime_calls AS r WHERE lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
+        UNION
+        SELECT d.run, d.rank FROM devices AS d WHERE lib.is_requested(runs, d.run) AND lib.is_requested(ranks, d.rank)
+    ),
     dumped AS (
         SELECT DISTINCT g.run, g.rank FROM fr_groups AS g WHERE lib.is_requested(runs, g.run)
     ),
@@ -168,9 +174,13 @@ WITH
         FROM health AS h
         WHERE h.is_summary
         UNION ALL
-        SELECT h.run, h.rank, 'warning', 'no_gpu_activity', 0,
-            lib.message('findings.no_gpu_activity', NULL)
-        FROM health AS h
+        SELECT h.run, h.rank, CASE WHEN h.uses_gpu THEN 'warning' ELSE 'note' END, 'no_gpu_activity', 0,
+            CASE WHEN h.uses_gpu THEN lib.message('findings.no_gpu_activity', NULL) ELSE lib.message('findings.no_gpu', NULL) END
+        FROM (
+            SELECT c.*, u.rank IS NOT NULL OR coalesce(contains(c.backend, 'ccl'), false) AS uses_gpu
+            FROM health AS c
+            LEFT JOIN gpu_users AS u ON u.run = c.run AND u.rank = c.rank
+        ) AS h
         WHERE h.gpu_op_count = 0 AND h.event_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'unlinked_gpu_ops', 100 * h.unlinked_gpu_op_count / h.gpu_op_count,

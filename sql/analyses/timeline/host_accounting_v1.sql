@@ -5,9 +5,11 @@
 -- the columns; gloo in the background counts as communication only while this thread runs no operator. For a job without
 -- a device this is where a step goes. Next to a device, it shows what the host does meanwhile (`step_accounting` has the
 -- device). Overlapping steps share the time of the later one.
+-- The profiler records neither the threads inside an operator (OpenMP) nor the processes of a data loader, so whether
+-- they are busy, or too many or too few, is unknown.
 --
 -- Title: Where a step goes on the host
--- Shown: rank, step, step_ns, forward_pct, backward_pct, optimizer_pct, data_loading_pct, communication_pct, synchronization_pct, other_pct
+-- Shown: rank, step, step_ns, forward_pct, backward_pct, data_loading_pct, communication_pct, other_pct, optimizer_pct, synchronization_pct
 -- Also: cpu step, host step, cpu time, forward, backward, no gpu, host time, cpu
 -- Status: stable
 -- Since: 0.1

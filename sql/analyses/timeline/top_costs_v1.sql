@@ -1,15 +1,15 @@
 -- Largest costs in step time: idle GPUs by cause, exposed communication, waits for other ranks, exposed copies, kernels.
 --
--- Step time is the duration of host steps, summed over all ranks; shares are of its recorded part. Idle, unrecorded and
--- exposed times are mutually exclusive, as in `step_accounting`. Idle time is split as in `idle_causes`. A gap is
--- idle_host until the host has launched the operation that ends it, or throughout if no operation follows. The rest of
--- the gap is idle_queued. A gap is idle_unknown if the launch of that operation is not in the trace. Unrecorded time,
--- in which the device ran work that is not in the trace, is neither idle time nor a cost of the host. Kernels are the
--- num_kernels computation kernels with the longest total duration; concurrent kernels on two streams both count. Costs
--- of zero have no row.
+-- Step time is the duration of host steps, summed over all ranks. cost_pct is a share of its recorded part, for the cost
+-- unrecorded of all of it; share_of says which. Idle, unrecorded and exposed times are mutually exclusive, as in
+-- `step_accounting`. Idle time is split as in `idle_causes`. A gap is idle_host until the host has launched the
+-- operation that ends it, or throughout if no operation follows. The rest of the gap is idle_queued. A gap is
+-- idle_unknown if the launch of that operation is not in the trace. Unrecorded time, in which the device ran work that
+-- is not in the trace, is neither idle time nor a cost of the host. Kernels are the num_kernels computation kernels with
+-- the longest total duration; concurrent kernels on two streams both count. Costs of zero have no row.
 --
 -- Title: What costs the most
--- Shown: cost_ns, cost_pct, cost, worst_rank, short_name, message, next_analysis, position
+-- Shown: cost_ns, cost_pct, cost, worst_rank, short_name, message, share_of, next_analysis, position
 -- Also: bottleneck, hotspots, summary, overview, what is slow
 -- Status: stable
 -- Since: 0.1
@@ -30,11 +30,12 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   short_name      VARCHAR         Name without template arguments, parameters and return type; several kernels of the run with the same name also show the arguments in which they differ.
 --   cost_ns         BIGINT [ns]     Cost on all ranks.
---   cost_pct        DOUBLE [%]      cost_ns as a share of the run's recorded step time; for the cost unrecorded, of all step time.
+--   cost_pct        DOUBLE [%]      cost_ns as a share of the time in share_of, on all ranks of the run.
+--   share_of        VARCHAR         Time of which cost_pct and worst_rank_pct are shares: step time, capture (a trace without steps), or recorded (the recorded part of either, if it is not all).
 --   event_count     BIGINT [count]  Number of gaps, or of launches of the kernel; NULL for other costs.
 --   worst_rank      INTEGER         Rank with the highest cost; the lowest rank if several are equal. For waits, the rank that waits the longest.
 --   worst_rank_ns   BIGINT [ns]     Cost on that rank.
---   worst_rank_pct  DOUBLE [%]      worst_rank_ns as a share of that rank's recorded step time; for the cost unrecorded, of all its step time.
+--   worst_rank_pct  DOUBLE [%]      worst_rank_ns as a share of the time in share_of on that rank.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Explanation; for waits, also the awaited rank.
 --   next_analysis   VARCHAR         Analysis that shows more.
@@ -46,7 +47,7 @@ WITH
     -- Exclude ranks without device activity, which have no GPU that could be idle.
     times AS MATERIALIZED (
         SELECT
-            w.run, w.rank, sum(w.step_ns)::BIGINT AS step_ns, sum(w.recorded_ns)::BIGINT AS recorded_ns,
+            w.run, w.rank, bool_or(w.step IS NOT NULL) AS has_steps, sum(w.step_ns)::BIGINT AS step_ns, sum(w.recorded_ns)::BIGINT AS recorded_ns,
             sum(w.exposed_transfer_ns)::BIGINT AS transfer, sum(w.exposed_unmatched_ns)::BIGINT AS unmatched, sum(w.exposed_wait_ns)::BIGINT AS wait, sum(w.exposed_memory_ns)::BIGINT AS memory
         FROM windows AS w
         GROUP BY w.run, w.rank
@@ -104,7 +105,7 @@ WITH
         JOIN longest AS l ON l.run = k.run AND l.name = k.name
     ),
     run_spans AS (
-        SELECT t.run, sum(t.step_ns) AS step_ns, sum(t.recorded_ns) AS recorded_ns
+        SELECT t.run, bool_or(t.has_steps) AS has_steps, sum(t.step_ns) AS step_ns, sum(t.recorded_ns) AS recorded_ns
         FROM times AS t
         GROUP BY t.run
     ),
@@ -164,6 +165,7 @@ SELECT
     n.short_name,
     t.ns AS cost_ns,
     100::DOUBLE * t.ns / CASE t.cost WHEN 'unrecorded' THEN s.step_ns ELSE s.recorded_ns END AS cost_pct,
+    CASE WHEN t.cost <> 'unrecorded' AND s.recorded_ns < s.step_ns THEN 'recorded' WHEN s.has_steps THEN 'step time' ELSE 'capture' END AS share_of,
     t.events AS event_count,
     t.worst.rank AS worst_rank,
     t.worst.ns AS worst_rank_ns,

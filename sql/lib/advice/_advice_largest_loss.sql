@@ -2,6 +2,7 @@
 -- shows this loss.
 --
 -- Losses are the parts of recorded step time without compute. If each loss is below 5 %, compute dominates.
+-- A capture that is too short has no loss to name.
 -- Without a device, the largest part of lib.host_steps is named; its subject is the operator with the most time, or for
 -- code outside operators the line.
 CREATE OR REPLACE MACRO lib._advice_largest_loss(
@@ -13,7 +14,9 @@ CREATE OR REPLACE MACRO lib._advice_largest_loss(
     -- Name of a relation with the columns of lib._advice_by_rule: findings of the rules.
     found,
     -- Name of a relation with the columns of lib.step_sums.
-    spans
+    spans,
+    -- Name of a relation with the columns of lib._advice_too_short.
+    too_short
 ) AS TABLE
 -- Columns: those of _advice_by_rule.
 WITH
@@ -75,10 +78,11 @@ WITH
     ),
     _told AS (
         SELECT
-            l.*, h.part AS host_part, n.name AS subject,
+            l.*, h.part AS host_part, CASE WHEN c.run IS NULL THEN n.name END AS subject, c.event_count,
             CASE
+                WHEN c.run IS NOT NULL THEN 'profiler_steps'
                 WHEN l.is_host_only AND h.part.words = 'code outside operators' THEN CASE WHEN n.name IS NULL THEN 'host_accounting' ELSE 'source_lines' END
-                WHEN l.is_host_only THEN 'ops_by_name'
+                WHEN l.is_host_only THEN 'operator_table'
                 WHEN l.loss.ns >= 0.05 * l.recorded_ns THEN l.loss.analysis
                 ELSE 'kernel_table'
             END AS next_analysis,
@@ -86,6 +90,7 @@ WITH
         FROM _largest AS l
         LEFT JOIN _host AS h ON h.run = l.run AND h.rank = l.rank
         LEFT JOIN _named AS n ON n.run = l.run AND n.rank = l.rank AND n.part = h.part.part
+        LEFT JOIN query_table(too_short) AS c ON c.run = l.run AND c.rank = l.rank
     )
 SELECT
     t.run, t.rank, 'largest_loss' AS rule, t.subject, NULL::BIGINT AS event_count,
@@ -94,6 +99,7 @@ SELECT
     NULL::BIGINT AS saved_ns,
     'low' AS confidence, NULL::BIGINT AS event_id,
     CASE
+        WHEN t.event_count IS NOT NULL THEN lib.message('advice.largest_loss_too_short', {'event_count': t.event_count})
         WHEN t.is_host_only THEN lib.message('advice.largest_loss_without_gpu', {'share_pct': 100 * (t.host_part.ns / nullif(t.step_ns, 0))::DOUBLE, 'part': t.host_part.words})
         WHEN t.next_analysis = 'kernel_table' AND t.unrecorded_ns >= 0.05 * t.step_ns THEN
             lib.message('advice.largest_loss_unrecorded', {'share_pct': 100 * (t.compute_ns / t.recorded_ns), 'loss_pct': t.share_pct, 'unrecorded_pct': 100 * (t.unrecorded_ns / t.step_ns)})

@@ -1,5 +1,5 @@
--- Advice: a straggler delays the other ranks, in all steps or in some. Several stragglers are named together, and with
--- their host if they are all of its ranks.
+-- Advice: a straggler delays the other ranks, in all steps or in some, and its cause. Several stragglers are named
+-- together, and with their host if they are all of its ranks.
 --
 -- The saving is the larger of two times, the straggler's own work beyond that of its peers and the additional wait of these
 -- peers, but at most the time by which it arrives after the first rank in its collectives.
@@ -8,6 +8,8 @@ CREATE OR REPLACE MACRO lib._advice_late_rank(
     spans,
     -- Name of a relation with the columns of lib.late_ranks.
     verdicts,
+    -- Name of a relation with the columns of lib.lateness_causes.
+    causes,
     ranks
 ) AS TABLE
 -- Columns: those of _advice_by_rule.
@@ -35,6 +37,11 @@ WITH
             array_to_string(s.ranks[:8], ', ') || CASE WHEN s.rank_count > 8 THEN ' and ' || (s.rank_count - 8) || ' more' ELSE '' END AS ranks
         FROM _stragglers AS s
         LEFT JOIN _hosts AS h ON h.run = s.run AND h.host_name = s.host_name AND h.rank_count = s.rank_count
+    ),
+    -- If no operator launched the kernel, the subject is the kernel: show its short name.
+    _causes AS (
+        SELECT c.run, c.rank, c.cause, CASE WHEN c.subject = c.kernel THEN lib.short_name(c.subject) ELSE c.subject END AS subject
+        FROM query_table(causes) AS c
     )
 SELECT
     j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.late_step_count AS event_count, j.late_ns AS affected_ns,
@@ -42,12 +49,29 @@ SELECT
     round(least(1, j.most_cost_ns / j.window_ns) * s.recorded_ns)::BIGINT AS saved_ns,
     CASE j.verdict WHEN 'straggler' THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
     CASE
-        WHEN j.is_late AND g.host_name IS NOT NULL THEN lib.message('advice.late_rank_host', {'ranks': g.ranks, 'host': g.host_name})
-        WHEN j.is_late AND g.run IS NOT NULL THEN lib.message('advice.late_rank_group', {'ranks': g.ranks})
+        WHEN j.is_late AND g.host_name IS NOT NULL THEN lib.message(
+            'advice.late_rank_host',
+            {'ranks': g.ranks, 'host': g.host_name, 'rank': j.rank, 'cause': c.cause, 'has_subject': c.subject IS NOT NULL, 'subject': coalesce(c.subject, '')}
+        )
+        WHEN j.is_late AND g.run IS NOT NULL THEN lib.message(
+            'advice.late_rank_group',
+            {'ranks': g.ranks, 'rank': j.rank, 'cause': c.cause, 'has_subject': c.subject IS NOT NULL, 'subject': coalesce(c.subject, '')}
+        )
         -- The step times of a rank may vary too much to find one step late, but not all of them together.
-        WHEN j.late_step_count > 0
-            THEN lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count})
-        ELSE lib.message('advice.late_rank_in_sum', {'rank': j.rank, 'is_certain': j.is_late, 'step_count': j.step_count})
+        WHEN j.late_step_count > 0 THEN lib.message(
+            'advice.late_rank',
+            {
+                'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count, 'cause': c.cause,
+                'has_subject': c.subject IS NOT NULL, 'subject': coalesce(c.subject, '')
+            }
+        )
+        ELSE lib.message(
+            'advice.late_rank_in_sum',
+            {
+                'rank': j.rank, 'is_certain': j.is_late, 'step_count': j.step_count, 'cause': c.cause, 'has_subject': c.subject IS NOT NULL,
+                'subject': coalesce(c.subject, '')
+            }
+        )
     END AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
@@ -55,4 +79,5 @@ FROM query_table(verdicts) AS j
 -- A rank without steps in scope may still delay the others.
 LEFT JOIN query_table(spans) AS s ON s.run = j.run AND s.rank = j.rank
 LEFT JOIN _groups AS g ON g.run = j.run
+LEFT JOIN _causes AS c ON c.run = j.run AND c.rank = j.rank
 WHERE j.verdict IN ('straggler', 'intermittent') AND lib.is_requested(ranks, j.rank)

@@ -8,7 +8,7 @@
 -- attributed to the host activity during this time: to data loading or checkpoint saving if it explains half of the
 -- idle time, otherwise to the name with the largest increase in self time. Calls that wait for the device do not
 -- count as host work. A cause that explains less than half of the lateness is unknown.
-CREATE OR REPLACE MACRO lib._lateness_causes(
+CREATE OR REPLACE MACRO lib.lateness_causes(
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
     -- Name of a relation with the columns of lib.late_ranks.
