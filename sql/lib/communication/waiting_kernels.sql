@@ -30,7 +30,7 @@ WITH
         SELECT k.run, k.span, k.name, count(DISTINCT k.rank) AS rank_count
         FROM _kernels AS k
         GROUP BY k.run, k.span, k.name
-        HAVING max(k.dur) >= 2 * min(k.dur) AND count(DISTINCT k.rank) > 1
+        HAVING max(k.dur) >= lib.judging().barrier_lengths * min(k.dur) AND count(DISTINCT k.rank) > 1
     ),
     _calls AS (
         SELECT
@@ -46,7 +46,7 @@ WITH
             c.run, c.span, c.step, c.name, c.nth, max(c.start_ns) AS last_start_ns,
             max(c.start_ns) <= min(c.start_ns + c.dur) AS is_met,
             max(c.start_ns) - min(c.start_ns) >= min(c.dur) AS is_apart,
-            20 * (max(c.start_ns + c.dur) - min(c.start_ns + c.dur)) <= max(c.start_ns) - min(c.start_ns) AS ends_match
+            max(c.start_ns + c.dur) - min(c.start_ns + c.dur) <= lib.judging().barrier_end_share * (max(c.start_ns) - min(c.start_ns)) AS ends_match
         FROM _calls AS c
         GROUP BY c.run, c.span, c.step, c.name, c.nth
         HAVING count(*) = any_value(c.rank_count)
@@ -56,8 +56,8 @@ WITH
         FROM _meetings AS m
         WINDOW of_name AS (PARTITION BY m.run, m.span, m.name)
         QUALIFY
-            m.is_met AND count_if(m.is_apart) OVER of_name >= 3
-            AND 10 * count_if(m.is_apart AND m.ends_match) OVER of_name >= 9 * count_if(m.is_apart) OVER of_name
+            m.is_met AND count_if(m.is_apart) OVER of_name >= lib.judging().barrier_calls
+            AND count_if(m.is_apart AND m.ends_match) OVER of_name >= lib.judging().barrier_call_share * count_if(m.is_apart) OVER of_name
     )
 SELECT
     c.run, c.rank, c.span, c.event_id, c.ts, m.meeting_id, m.last_start_ns, m.last_start_ns - c.start_ns AS wait_ns
