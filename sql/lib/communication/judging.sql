@@ -38,8 +38,6 @@ CREATE OR REPLACE MACRO lib.judging(
 
     -- Kernels that wait for other ranks. Calibrated on a published production job, in which only the published stage is slow.
 
-    -- Minimum ratio [1] of the longest to the shortest call.
-    'barrier_lengths': 2,
     -- Minimum number [count] of calls that start further apart than the shortest of them lasts.
     'barrier_calls': 3,
     -- Maximum difference of the ends [share of the difference of the starts].

@@ -25,12 +25,13 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class = 'computation' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
     ),
-    -- Calls that wait last differently long. This excludes most names before their calls are counted.
+    -- A call that starts further apart than its shortest part lasts, and ends together, is twice as long on the first rank. This
+    -- excludes most names before their calls are counted.
     _names AS MATERIALIZED (
         SELECT k.run, k.span, k.name, count(DISTINCT k.rank) AS rank_count
         FROM _kernels AS k
         GROUP BY k.run, k.span, k.name
-        HAVING max(k.dur) >= lib.judging().barrier_lengths * min(k.dur) AND count(DISTINCT k.rank) > 1
+        HAVING max(k.dur) >= 2 * min(k.dur) AND count(DISTINCT k.rank) > 1
     ),
     _calls AS (
         SELECT
