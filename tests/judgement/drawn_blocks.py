@@ -17,6 +17,11 @@ from hta_sql.library import sqltext
 
 BLOCK_NS = 10_000_000
 TRANSFER = 0.1
+WIDE_SEEDS = 10_000
+"""Seeds from here on draw stages of three ranks instead of two."""
+LONG_SEEDS = 20_000
+"""Seeds from here on draw two ranks and 100 blocks, in seven of which a rank is late."""
+
 FILLED = ("derived.step_parts", "derived.matched_collectives")
 
 Row = dict[str, Any]
@@ -27,11 +32,16 @@ class _Job:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
+        self.width = 3 if seed >= WIDE_SEEDS else 2
         self.run = f"drawn-{seed}"
         self.rows: dict[str, list[Row]] = {}
         self.number = 0
         self._size()
+        if seed >= LONG_SEEDS:
+            self._lengthen()
         self._lateness()
+        if seed >= LONG_SEEDS:
+            self._delay_once_in_a_while()
         own = [self._own(block) for block in range(self.blocks)]
         starts = 1_000_000
         for block, of_ranks in enumerate(own):
@@ -52,7 +62,9 @@ class _Job:
         draw = self.random
         self.stages = draw.choice((1, 1, 1, 1, 2, 3, 4))
         self.ranks = (
-            draw.choice((2, 3, 3, 4, 4, 5, 6, 7, 8, 13)) if self.stages == 1 else 2 * self.stages
+            draw.choice((2, 3, 3, 4, 4, 5, 6, 7, 8, 13))
+            if self.stages == 1
+            else self.width * self.stages
         )
         self.blocks = draw.choice((2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 12, 20))
         self.noise = draw.choice((0.0005, 0.002, 0.005, 0.01, 0.03, 0.06))
@@ -70,12 +82,22 @@ class _Job:
         self.links = draw.choice((0, 0, 0, 3, 4, 6))
         self.link_factor = draw.uniform(1.1, 2.2)
 
+    def _lengthen(self) -> None:
+        self.stages, self.ranks, self.blocks, self.links = 1, 2, 100, 0
+        self.noise, self.offsets, self.cut = 0.002, [0.0, 0.0], {}
+        self.trusted, self.unrecorded, self.seen_wait = 1.0, 0.0, 1
+
+    def _delay_once_in_a_while(self) -> None:
+        hit = self.random.sample(range(1, self.blocks, 2), 7)
+        self.late, self.amounts = [0], [0.3]
+        self.shape = [float(block in hit) for block in range(self.blocks)]
+
     def _lateness(self) -> None:
         draw = self.random
         n = self.ranks
         if self.stages > 1 and draw.random() < 0.6:
             stage = draw.randrange(self.stages)
-            self.late = [2 * stage, 2 * stage + 1]
+            self.late = [self.width * stage + rank for rank in range(self.width)]
         else:
             count = draw.choice((1, 1, 1, 1, 2, max(1, n // 2), max(1, n // 3)))
             self.late = draw.sample(range(n), min(n, count))
@@ -236,11 +258,11 @@ class _Job:
         self.add("derived.matched_collectives", flags | about)
 
     def _messages(self, rank: int, start: int, length: int, number: int) -> None:
-        for src in (rank, rank - 2):
-            dst = src + 2
+        for src in (rank, rank - self.width):
+            dst = src + self.width
             if src < 0 or dst >= self.ranks:
                 continue
-            at = start + length * (1 + src // 2) // (2 * self.stages)
+            at = start + length * (1 + src // self.width) // (2 * self.stages)
             about: Row = {"rank": rank, "collective_id": 100 * number + 50 + src, "step": number}
             about |= {"collective": "send" if rank == src else "recv", "channel": f"{src}>{dst}"}
             about |= {"channel_id": 50 + src, "member_ranks": f"[{src}, {dst}]", "found_count": 2}

@@ -66,15 +66,6 @@ WAITING = (
 )
 """Constant, factor, run, and the verdict on the late rank before and after."""
 
-UNDECIDED = {
-    "intermittent_odds",
-    "least_difference",
-    "least_items_odds",
-    "outlier_cost_share",
-    "pooled_freedom",
-}
-"""Constants that changed no verdict of 1,600 drawn jobs: they are to be removed."""
-
 
 def stated() -> list[dict[str, str]]:
     """Return the lines of judging.csv."""
@@ -143,7 +134,7 @@ def verdict(con: duckdb.DuckDBPyConnection, line: dict[str, str]) -> str:
 def test_every_constant_has_a_job_whose_verdict_changes() -> None:
     """judging.csv or WAITING has each constant, and no other name."""
     waiting = {constant for constant, *_ in WAITING}
-    assert {line["constant"] for line in stated()} | waiting == set(constants()) - UNDECIDED
+    assert {line["constant"] for line in stated()} | waiting == set(constants())
 
 
 def test_default_arguments_are_the_constant() -> None:

@@ -118,7 +118,7 @@ WITH
     _flagged AS MATERIALIZED (
         SELECT
             r.*,
-            r.late > greatest(lib.judging().outlier_noises * n.noise, lib.judging().outlier_share * l.block_ns) AND r.cost > lib.judging().outlier_cost_share * l.block_ns AS stands_out,
+            r.late > greatest(lib.judging().outlier_noises * n.noise, lib.judging().outlier_share * l.block_ns) AND r.cost > 0 AS stands_out,
             r.late > greatest(lib.judging().late_noises * n.noise, l.min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
             -- Outliers are clipped; otherwise a single outlier would mask a lasting delay.
             round(greatest(-lib.judging().clipped_noises * s.noise, least(lib.judging().clipped_noises * s.noise, r.above)))::BIGINT AS clipped
@@ -302,8 +302,11 @@ WITH
             -- probability that their lateness is this similar if accidental delays are exponentially distributed.
             CASE
                 WHEN s.standing_out >= lib.judging().least_outliers AND s.set_size > 2 THEN
-                    greatest(1e-300, lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate))
-                    * greatest(lib.judging().least_difference, (s.most_standing - s.least_standing) / (s.most_standing + s.least_standing))
+                    greatest(
+                        1e-300,
+                        lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate)
+                        * (s.most_standing - s.least_standing) / (s.most_standing + s.least_standing)
+                    )
                 ELSE 1
             END AS chance_steps,
             s.n / s.factor AS independent
@@ -321,7 +324,7 @@ WITH
         SELECT
             t.*,
             CASE
-                WHEN t.n < 2 THEN greatest(t.p_items, lib.judging().least_items_odds)
+                WHEN t.n < 2 THEN greatest(t.p_items, lib.judging().steady_odds)
                 WHEN t.set_size < 3 THEN t.p_blocks
                 WHEN t.standing_out > lib.judging().most_blocks * t.n THEN least(greatest(t.p_blocks, t.p_differ), greatest(t.p_steps, t.p_differ))
                 ELSE greatest(t.p_blocks, t.p_differ)
@@ -386,7 +389,7 @@ SELECT
         WHEN 'late' THEN v.p_late
         WHEN 'intermittent' THEN least(v.p_often, v.p_steps)
         -- So few independent blocks do not support a lower probability.
-        WHEN 'suspected among items' THEN greatest(v.p_items, lib.judging().least_items_odds)
+        WHEN 'suspected among items' THEN greatest(v.p_items, lib.judging().steady_odds)
         ELSE least(v.p_late, v.p_often, v.p_steps)
     END AS p,
     v.p_late,

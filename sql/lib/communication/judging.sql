@@ -70,18 +70,15 @@ CREATE OR REPLACE MACRO lib.judging(
 
     -- Blocks.
 
-    -- Lateness [noises; share of a block] and cost [share of a block] with which an item stands out in a block.
+    -- Lateness [noises; share of a block] with which an item stands out in a block.
     'outlier_noises': 8,
     'outlier_share': 0.02,
-    'outlier_cost_share': 0.01,
     -- Lateness [noises] with which an item is late in a block.
     'late_noises': 3,
     -- Share of the blocks [1] above which they are most blocks.
     'most_blocks': 0.5,
     -- Minimum number of blocks or episodes [count] that are counted by a binomial test.
     'least_outliers': 2,
-    -- Least relative difference of lateness [1] that counts as evidence in the blocks that stand out.
-    'least_difference': 1e-6,
     -- Share of an item's lateness [1] in the blocks that stand out, above which it is late in these blocks only.
     'outlier_late_share': 0.75,
 
@@ -91,8 +88,6 @@ CREATE OR REPLACE MACRO lib.judging(
     'some_blocks': 5,
     'many_blocks': 8,
     'items_weight': 0.125,
-    -- Minimum probability [1] that is stated if few blocks do not support a lower one.
-    'least_items_odds': 0.01,
 
     -- Verdicts.
 
@@ -126,7 +121,8 @@ CREATE OR REPLACE MACRO lib.judging(
     'steady_block_share': 0.5,
     -- Blocks [count] from which one, which the end of the capture cuts, may show less.
     'cut_blocks': 5,
-    -- Maximum probability [1] of a steady straggler, and of one that is late in most of at least steady_blocks blocks [count].
+    -- Maximum probability [1] of a steady straggler, and of one that is late in most of at least steady_blocks blocks [count]. If blocks
+    -- are few, no probability below steady_odds is stated.
     'steady_odds': 0.01,
     'steady_odds_of_most': 0.02,
     'steady_blocks': 4,
