@@ -94,7 +94,7 @@ WITH
         SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t
     ),
     items AS MATERIALIZED (
-        SELECT i.* FROM lib.compared_items('blocks', 'transfers', 1.0) AS i
+        SELECT i.* FROM lib.compared_items('blocks', 'transfers', lib.judging().least_pct) AS i
     ),
     judged AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('items') AS j

@@ -205,7 +205,7 @@ WITH
                 ELSE lib.message('stragglers.not_matched', NULL)
             END AS reason,
             CASE
-                WHEN t.is_named AND t.cause = 'slower compute' AND t.uniform_share >= 0.8
+                WHEN t.is_named AND t.cause = 'slower compute' AND t.uniform_share >= lib.judging().uniform_share
                     THEN lib.message('stragglers.slower_compute', {'slowdown': t.slowdown, 'subject': t.subject})
                 WHEN t.is_named AND t.cause = 'slower compute'
                     THEN lib.message('stragglers.slower_kernels', {'slowdown': t.slowdown, 'subject': t.subject})

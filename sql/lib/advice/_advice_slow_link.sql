@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_link(
 -- Columns: those of _advice_by_rule.
 WITH
     _ends AS (
-        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, blocks, transfers, judged_items, 1.0) AS l
+        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, blocks, transfers, judged_items, lib.judging().least_pct) AS l
     )
 SELECT
     e.run, e.rank, 'slow_link' AS rule, coalesce('rank ' || e.common_rank, 'host ' || e.common_host, e.channel) AS subject, NULL::BIGINT AS event_count, e.late_ns AS affected_ns,

@@ -13,4 +13,7 @@ CREATE OR REPLACE MACRO lib._usual_tail(
     block_ns
 ) AS
 -- Returns: DOUBLE [1]  Probability.
-lib.student_tail(distance / sqrt((4 * (0.05 * block_ns) ** 2 + freedom * spread ** 2) / (4 + freedom)), 4 + freedom)
+lib.student_tail(
+    distance / sqrt((lib.judging().usual_freedom * (lib.judging().usual_noise_share * block_ns) ** 2 + freedom * spread ** 2) / (lib.judging().usual_freedom + freedom)),
+    lib.judging().usual_freedom + freedom
+)

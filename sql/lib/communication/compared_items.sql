@@ -28,8 +28,8 @@ WITH
         SELECT
             b.*,
             b.block IN (min(b.block) OVER _run, max(b.block) OVER _run)
-                AND max(b.block) OVER _run - min(b.block) OVER _run BETWEEN 3 AND 6
-                AND b.block_ns < 0.9 * median(b.block_ns) OVER _run AS is_cut
+                AND max(b.block) OVER _run - min(b.block) OVER _run + 1 BETWEEN lib.judging().least_cut_blocks AND lib.judging().most_cut_blocks
+                AND b.block_ns < lib.judging().cut_stage_share * median(b.block_ns) OVER _run AS is_cut
         FROM query_table(blocks) AS b
         WHERE b.stage IS NOT NULL
         WINDOW _run AS (PARTITION BY b.run)
@@ -41,7 +41,7 @@ FROM query_table(blocks) AS b
 UNION ALL
 SELECT
     'stage', b.run, 'stages', b.stage, b.block, min(b.block_ns),
-    quantile_disc(b.own_ns, 0.5), -quantile_disc(-b.wait_ns, 0.5), 5.0
+    quantile_disc(b.own_ns, 0.5), -quantile_disc(-b.wait_ns, 0.5), lib.judging().stage_pct::DOUBLE
 FROM _staged AS b
 WHERE NOT b.is_cut
 GROUP BY b.run, b.stage, b.block

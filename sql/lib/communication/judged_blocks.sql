@@ -118,10 +118,10 @@ WITH
     _flagged AS MATERIALIZED (
         SELECT
             r.*,
-            r.late > greatest(8 * n.noise, 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
-            r.late > greatest(3 * n.noise, l.min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
+            r.late > greatest(lib.judging().outlier_noises * n.noise, lib.judging().outlier_share * l.block_ns) AND r.cost > 0 AS stands_out,
+            r.late > greatest(lib.judging().late_noises * n.noise, l.min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
             -- Outliers are clipped; otherwise a single outlier would mask a lasting delay.
-            round(greatest(-3 * s.noise, least(3 * s.noise, r.above)))::BIGINT AS clipped
+            round(greatest(-lib.judging().clipped_noises * s.noise, least(lib.judging().clipped_noises * s.noise, r.above)))::BIGINT AS clipped
         FROM _residuals AS r
         JOIN _run_noise AS n ON n.item_kind = r.item_kind AND n.run = r.run
         JOIN _set_noise AS s ON s.item_kind = r.item_kind AND s.run = r.run AND s.set_id = r.set_id
@@ -166,7 +166,7 @@ WITH
             (sum(s.standing_out) OVER in_set - s.standing_out + 1) / (sum(i.n) OVER in_set - i.n + 2) AS peer_rate,
             -- Compare with the other items of the set, or of the run if the set is too small to show how much blocks
             -- vary.
-            (i.set_size - 2) * (i.n - 1) >= 6 OR i.set_size = n.tests AS uses_set
+            (i.set_size - 2) * (i.n - 1) >= lib.judging().pooled_freedom OR i.set_size = n.tests AS uses_set
         FROM _items AS i
         JOIN _sums AS s ON s.item_kind = i.item_kind AND s.run = i.run AND s.set_id = i.set_id AND s.item_id = i.item_id
         JOIN _run_noise AS n ON n.item_kind = i.item_kind AND n.run = i.run
@@ -187,12 +187,12 @@ WITH
         SELECT
             p.*,
             CASE
-                WHEN p.n < 4 THEN 0
+                WHEN p.n < lib.judging().correlated_blocks THEN 0
                 ELSE least(
-                    0.95,
+                    lib.judging().most_correlation,
                     greatest(
                         0,
-                        CASE WHEN p.n > 6 THEN (p.n * p.pool_product / p.pool_deviation + 1) / (p.n - 3) ELSE p.pool_product / p.pool_deviation + 1 / p.n END
+                        CASE WHEN p.n > lib.judging().short_series THEN (p.n * p.pool_product / p.pool_deviation + 1) / (p.n - 3) ELSE p.pool_product / p.pool_deviation + 1 / p.n END
                         - 1 / sqrt(p.pool_size * p.n)
                     )
                 )
@@ -252,7 +252,7 @@ WITH
             o.item_kind, o.run, o.set_id, o.apart AS least, o.gap,
             sqrt(greatest(0, o.square - o.lower_total::DOUBLE ** 2 / o.lower_count - o.upper_total::DOUBLE ** 2 / o.upper_count) / (o.set_size - 2)) AS spread
         FROM _parted AS o
-        WHERE o.upper_count >= 2 AND 2 * o.upper_count <= o.set_size
+        WHERE o.upper_count >= 2 AND o.upper_count <= lib.judging().group_share * o.set_size
         QUALIFY row_number() OVER (PARTITION BY o.item_kind, o.run, o.set_id ORDER BY o.gap DESC, o.upper_count) = 1
     ),
     _spreads AS (
@@ -269,9 +269,9 @@ WITH
             s.*,
             greatest(s.within, s.below) AS block_spread,
             CASE WHEN s.n > 2 THEN 1.25 ELSE 1 END AS median_factor,
-            greatest(1, CASE WHEN s.below > 2 * s.within THEN s.n - 1 ELSE s.freedom END / s.factor) AS block_freedom,
+            greatest(1, CASE WHEN s.below > lib.judging().own_spread_ratio * s.within THEN s.n - 1 ELSE s.freedom END / s.factor) AS block_freedom,
             (s.from_middle - s.centre) / sqrt(1 + 1 / (s.set_size - 1)) AS item_distance,
-            CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END AS item_spread,
+            CASE WHEN s.set_size > lib.judging().few_items THEN least(s.spread, s.robust) ELSE s.spread END AS item_spread,
             s.set_size - 2 AS item_freedom,
             CASE WHEN s.apart >= g.least THEN g.gap ELSE 0 END AS gap, coalesce(g.spread, 0) AS group_spread
         FROM _spreads AS s
@@ -296,14 +296,17 @@ WITH
             CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * least(s.block_tail, s.usual_block_tail)) END AS p_blocks,
             CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * least(s.item_tail, s.usual_item_tail, s.group_tail)) END AS p_items,
             CASE
-                WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
+                WHEN s.episodes >= lib.judging().least_outliers AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
             END AS p_often,
             -- Probability of this many outlier blocks (blocks after the first of an episode count half), times the
             -- probability that their lateness is this similar if accidental delays are exponentially distributed.
             CASE
-                WHEN s.standing_out >= 2 AND s.set_size > 2 THEN
-                    greatest(1e-300, lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate))
-                    * greatest(1e-6, (s.most_standing - s.least_standing) / (s.most_standing + s.least_standing))
+                WHEN s.standing_out >= lib.judging().least_outliers AND s.set_size > 2 THEN
+                    greatest(
+                        1e-300,
+                        lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate)
+                        * (s.most_standing - s.least_standing) / (s.most_standing + s.least_standing)
+                    )
                 ELSE 1
             END AS chance_steps,
             s.n / s.factor AS independent
@@ -314,16 +317,16 @@ WITH
             t.*,
             -- The product of two probabilities is small more often than either of them (Fisher).
             least(1, t.tests * t.chance_steps * (1 - ln(t.chance_steps))) AS p_steps,
-            CASE WHEN t.independent >= 8 THEN 0 WHEN t.independent < 4 THEN t.p_items ELSE t.p_items / 8 END AS p_differ
+            CASE WHEN t.independent >= lib.judging().many_blocks THEN 0 WHEN t.independent < lib.judging().few_blocks THEN t.p_items ELSE t.p_items * lib.judging().items_weight END AS p_differ
         FROM _tested AS t
     ),
     _combined AS MATERIALIZED (
         SELECT
             t.*,
             CASE
-                WHEN t.n < 2 THEN greatest(t.p_items, 0.01)
+                WHEN t.n < 2 THEN greatest(t.p_items, lib.judging().steady_odds)
                 WHEN t.set_size < 3 THEN t.p_blocks
-                WHEN 2 * t.standing_out > t.n THEN least(greatest(t.p_blocks, t.p_differ), greatest(t.p_steps, t.p_differ))
+                WHEN t.standing_out > lib.judging().most_blocks * t.n THEN least(greatest(t.p_blocks, t.p_differ), greatest(t.p_steps, t.p_differ))
                 ELSE greatest(t.p_blocks, t.p_differ)
             END AS p_late
         FROM _compared_twice AS t
@@ -331,8 +334,12 @@ WITH
     _limited AS (
         SELECT
             c.*,
-            -- Chance produces a late item in 6 of 1,000 jobs. With only two blocks, an item can at most be suspected.
-            CASE WHEN c.n > 2 THEN (0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END)::DOUBLE END AS late_limit
+            CASE
+                WHEN c.n < lib.judging().least_late_blocks THEN NULL
+                WHEN c.independent < lib.judging().few_blocks THEN lib.judging().late_odds_of_few
+                WHEN c.independent < lib.judging().some_blocks THEN lib.judging().late_odds_of_some
+                ELSE lib.judging().late_odds
+            END::DOUBLE AS late_limit
         FROM _combined AS c
     ),
     _levels AS (
@@ -342,19 +349,22 @@ WITH
                 WHEN c.set_size < 2 THEN NULL
                 WHEN least(c.true_mean, c.cost) < c.min_pct / 100 * c.block_ns THEN 'none'
                 -- A few blocks contain most of the item's lateness.
-                WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late AND least(c.p_often, 4 * c.p_steps) <= 0.02 AND c.first_late < c.n - c.late_blocks + 1
+                WHEN
+                    c.standing_out < lib.judging().most_blocks * c.n AND c.standing_late >= lib.judging().outlier_late_share * c.any_late
+                    AND (c.p_often <= lib.judging().intermittent_odds OR c.p_steps <= lib.judging().intermittent_steps_odds)
+                    AND c.first_late < c.n - c.late_blocks + 1
                     THEN 'intermittent'
                 WHEN c.middle >= c.min_pct / 100 * c.block_ns AND c.p_late <= c.late_limit THEN 'late'
                 -- The late blocks are the last blocks, and their lateness is far from that of the others: the item
                 -- became slow, which inflates its usual deviation.
                 WHEN
-                    c.p_late <= 0.05 AND c.late_blocks >= 3 AND 3 * c.late_blocks >= c.n AND c.first_late = c.n - c.late_blocks + 1
-                    AND c.least_late - c.most_usual > 3 * c.noise
+                    c.p_late <= lib.judging().suspected_odds AND c.late_blocks >= lib.judging().least_slowed_blocks AND lib.judging().slowed_part * c.late_blocks >= c.n
+                    AND c.first_late = c.n - c.late_blocks + 1 AND c.least_late - c.most_usual > lib.judging().slowed_noises * c.noise
                     THEN 'late'
-                WHEN 2 * c.standing_out <= c.n AND least(c.p_often, 4 * c.p_steps) <= 0.02 THEN 'intermittent'
-                WHEN least(c.p_late, c.p_often, c.p_steps) <= 0.05 THEN 'suspected'
-                WHEN c.independent < 8 AND 2 * c.standing_out > c.n AND c.p_items <= 0.006 THEN 'suspected among items'
-                WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late THEN 'outlier'
+                WHEN c.standing_out <= lib.judging().most_blocks * c.n AND (c.p_often <= lib.judging().intermittent_odds OR c.p_steps <= lib.judging().intermittent_steps_odds) THEN 'intermittent'
+                WHEN least(c.p_late, c.p_often, c.p_steps) <= lib.judging().suspected_odds THEN 'suspected'
+                WHEN c.independent < lib.judging().many_blocks AND c.standing_out > lib.judging().most_blocks * c.n AND c.p_items <= lib.judging().late_odds THEN 'suspected among items'
+                WHEN c.standing_out < lib.judging().most_blocks * c.n AND c.standing_late >= lib.judging().outlier_late_share * c.any_late THEN 'outlier'
                 ELSE 'none'
             END AS level
         FROM _limited AS c
@@ -379,7 +389,7 @@ SELECT
         WHEN 'late' THEN v.p_late
         WHEN 'intermittent' THEN least(v.p_often, v.p_steps)
         -- So few independent blocks do not support a lower probability.
-        WHEN 'suspected among items' THEN greatest(v.p_items, 0.01)
+        WHEN 'suspected among items' THEN greatest(v.p_items, lib.judging().steady_odds)
         ELSE least(v.p_late, v.p_often, v.p_steps)
     END AS p,
     v.p_late,

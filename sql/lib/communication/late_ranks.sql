@@ -87,9 +87,9 @@ WITH
             c.run, c.item_id,
             c.totals[1] + c.totals[2] AS measured_ns,
             list_sum(c.totals) AS more_ns,
-            c.totals[c.chief] >= 0.8 * list_sum(c.totals)
+            c.totals[c.chief] >= lib.judging().steady_share * list_sum(c.totals)
                 -- The end of a capture cuts a block, so one of five or more blocks may show less.
-                AND len(list_filter(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) >= c.n - (c.n >= 5)::INTEGER AS is_steady
+                AND len(list_filter(c.parts, lambda part: part[c.chief] >= lib.judging().steady_block_share * c.totals[c.chief] / c.n)) >= c.n - (c.n >= lib.judging().cut_blocks)::INTEGER AS is_steady
         FROM _chief AS c
     ),
     -- An outlier block counts even if it is not significant, provided that the rank loads data or saves a checkpoint
@@ -102,7 +102,7 @@ WITH
         JOIN (
             SELECT o.run, o.set_id, o.block, median(o.idle_ns) AS idle_ns, median(o.own_ns) AS own_ns FROM _blocks AS o GROUP BY o.run, o.set_id, o.block
         ) AS m ON m.run = b.run AND m.set_id = b.set_id AND m.block = b.block
-        WHERE j.level IN ('outlier', 'suspected') AND 2 * len(j.late_blocks) < j.block_count
+        WHERE j.level IN ('outlier', 'suspected') AND len(j.late_blocks) < lib.judging().most_blocks * j.block_count
     ),
     _purposeful AS (
         SELECT o.run, o.item_id
@@ -114,7 +114,7 @@ WITH
             GROUP BY b.run, b.item_id, b.block
         ) AS o
         JOIN (SELECT b.run, b.item_id, count(*) AS n FROM _outlier_blocks AS b GROUP BY b.run, b.item_id) AS c ON c.run = o.run AND c.item_id = o.item_id
-        WHERE o.more_ns >= 0.8 * o.late_ns AND o.ns >= 0.8 * o.more_ns
+        WHERE o.more_ns >= lib.judging().purpose_share * o.late_ns AND o.ns >= lib.judging().purpose_share * o.more_ns
         GROUP BY o.run, o.item_id
         HAVING count(*) = any_value(c.n)
     ),
@@ -142,18 +142,18 @@ WITH
     ),
     _verdicts AS (
         SELECT
-            k.run, k.rank, j.* EXCLUDE (run, item_id), o.total_ns, o.most_ns, t.trusted_share, t.run_trusted_share < 0.8 AS is_mistrusted, g.stage,
+            k.run, k.rank, j.* EXCLUDE (run, item_id), o.total_ns, o.most_ns, t.trusted_share, t.run_trusted_share < lib.judging().trusted_share AS is_mistrusted, g.stage,
             CASE
                 WHEN t.run IS NULL OR j.run IS NULL OR j.level IS NULL OR j.block_count < 2 THEN 'unknown'
-                WHEN t.run_trusted_share < 0.8 AND j.level = 'late' AND t.run_trusted_share >= 0.3 AND 2 * s.measured_ns >= s.more_ns THEN 'suspected'
-                WHEN t.run_trusted_share < 0.8 THEN 'unknown'
+                WHEN t.run_trusted_share < lib.judging().trusted_share AND j.level = 'late' AND t.run_trusted_share >= lib.judging().least_trusted_share AND s.measured_ns >= lib.judging().measured_share * s.more_ns THEN 'suspected'
+                WHEN t.run_trusted_share < lib.judging().trusted_share THEN 'unknown'
                 WHEN o.total_ns < j.min_pct / 100 * j.block_ns * j.block_count THEN 'none'
                 WHEN j.level = 'late' THEN 'straggler'
-                WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
+                WHEN j.level = 'suspected' AND lib.judging().dwarfed_ratio * j.late_ns < w.late_ns THEN 'none'
                 WHEN
                     j.level = 'suspected' AND s.is_steady AND j.block_count > 1
                     -- Lateness in most of at least four blocks is stronger evidence than its sum.
-                    AND j.p_late <= CASE WHEN j.block_count >= 4 AND 2 * j.late_block_count > j.block_count THEN 0.02 ELSE 0.01 END
+                    AND j.p_late <= CASE WHEN j.block_count >= lib.judging().steady_blocks AND j.late_block_count > lib.judging().most_blocks * j.block_count THEN lib.judging().steady_odds_of_most ELSE lib.judging().steady_odds END
                     THEN 'straggler'
                 WHEN u.run IS NOT NULL THEN 'intermittent'
                 WHEN j.level = 'outlier' THEN 'none'
@@ -161,7 +161,7 @@ WITH
             END AS verdict,
             CASE
                 WHEN t.run IS NULL THEN NULL
-                WHEN t.run_trusted_share < 0.8 THEN 'stragglers.ends_disagree'
+                WHEN t.run_trusted_share < lib.judging().trusted_share THEN 'stragglers.ends_disagree'
                 WHEN j.run IS NULL AND c.run IS NOT NULL THEN 'stragglers.unrecorded'
                 WHEN j.run IS NULL THEN NULL
                 WHEN j.block_count < 2 THEN 'stragglers.single_step'

@@ -40,7 +40,7 @@ WITH
         FROM _late AS l
         JOIN query_table(judged_ranks) AS j ON j.run = l.run AND j.stage IS NOT DISTINCT FROM l.stage AND j.rank <> l.rank
         WHERE j.peer_count > 0
-        QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY j.verdict = 'straggler', abs(j.late_ns), j.rank) <= 8
+        QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY j.verdict = 'straggler', abs(j.late_ns), j.rank) <= lib.judging().cause_peers
     ),
     _blocks AS MATERIALIZED (
         SELECT
@@ -149,7 +149,7 @@ WITH
     _uniform AS (
         SELECT
             s.run, s.late_rank,
-            sum(CASE WHEN s.own_ns / s.expected_ns - 1 >= (b.slowdown - 1) / 2 THEN s.expected_ns ELSE 0 END) / sum(s.expected_ns) AS share
+            sum(CASE WHEN s.own_ns / s.expected_ns - 1 >= lib.judging().uniform_slowdown * (b.slowdown - 1) THEN s.expected_ns ELSE 0 END) / sum(s.expected_ns) AS share
         FROM _split AS s
         JOIN _by_length AS b ON b.run = s.run AND b.late_rank = s.late_rank
         WHERE s.expected_ns > 0
@@ -172,7 +172,7 @@ WITH
     _subjects AS (
         SELECT
             s.run, s.late_rank, coalesce(s.op_name, s.name) AS subject, arg_max(s.name, (s.more_ns, s.name)) AS kernel,
-            sum(CASE WHEN 2 * b.longer_ns >= b.more_ns THEN s.longer_ns ELSE s.more_ns END)::BIGINT AS ns
+            sum(CASE WHEN b.longer_ns >= lib.judging().longer_share * b.more_ns THEN s.longer_ns ELSE s.more_ns END)::BIGINT AS ns
         FROM _split AS s
         JOIN _by_length AS b ON b.run = s.run AND b.late_rank = s.late_rank
         GROUP BY s.run, s.late_rank, coalesce(s.op_name, s.name)
@@ -245,15 +245,15 @@ WITH
         SELECT
             c.run, c.rank, c.window_ns, c.own_ns, b.slowdown, t.first_third, t.last_third, u.share AS uniform_share, d.kernel,
             CASE
-                WHEN c.part = 'compute' AND 2 * b.longer_ns < b.more_ns THEN {'cause': 'more compute', 'ns': c.compute_ns, 'subject': d.subject, 'subject_ns': d.ns}
-                WHEN c.part = 'compute' AND t.last_third - t.first_third >= 0.05 AND t.last_third - 1 >= 2 * (t.first_third - 1)
+                WHEN c.part = 'compute' AND b.longer_ns < lib.judging().longer_share * b.more_ns THEN {'cause': 'more compute', 'ns': c.compute_ns, 'subject': d.subject, 'subject_ns': d.ns}
+                WHEN c.part = 'compute' AND t.last_third - t.first_third >= lib.judging().throttled_slowdown AND t.last_third - 1 >= lib.judging().throttled_ratio * (t.first_third - 1)
                     THEN {'cause': 'throttling', 'ns': c.compute_ns, 'subject': d.subject, 'subject_ns': d.ns}
                 WHEN c.part = 'compute' THEN {'cause': 'slower compute', 'ns': c.compute_ns, 'subject': d.subject, 'subject_ns': d.ns}
                 WHEN c.part = 'memory' THEN {'cause': 'copies', 'ns': c.memory_ns, 'subject': d.subject, 'subject_ns': d.ns}
-                WHEN 2 * h.loading_ns >= c.idle_ns THEN {'cause': 'data loading', 'ns': c.idle_ns, 'subject': h.loading, 'subject_ns': h.loading_ns}
-                WHEN 2 * h.saving_ns >= c.idle_ns THEN {'cause': 'checkpoint', 'ns': c.idle_ns, 'subject': h.saving, 'subject_ns': h.saving_ns}
+                WHEN h.loading_ns >= lib.judging().purpose_cause_share * c.idle_ns THEN {'cause': 'data loading', 'ns': c.idle_ns, 'subject': h.loading, 'subject_ns': h.loading_ns}
+                WHEN h.saving_ns >= lib.judging().purpose_cause_share * c.idle_ns THEN {'cause': 'checkpoint', 'ns': c.idle_ns, 'subject': h.saving, 'subject_ns': h.saving_ns}
                 -- Without a device, time outside recorded events is as likely a cause as any of the events.
-                WHEN c.part = 'idle' AND c.on_host AND 2 * h.ns < c.idle_ns THEN {'cause': 'host-bound', 'ns': c.idle_ns, 'subject': NULL, 'subject_ns': NULL}
+                WHEN c.part = 'idle' AND c.on_host AND h.ns < lib.judging().subject_share * c.idle_ns THEN {'cause': 'host-bound', 'ns': c.idle_ns, 'subject': NULL, 'subject_ns': NULL}
                 WHEN c.part = 'idle' THEN {'cause': 'host-bound', 'ns': c.idle_ns, 'subject': h.title, 'subject_ns': h.ns}
             END AS found
         FROM _chief AS c
@@ -266,7 +266,7 @@ WITH
 SELECT
     e.run,
     e.rank,
-    CASE WHEN 2 * e.found.ns >= e.own_ns THEN e.found.cause ELSE 'unknown' END AS cause,
+    CASE WHEN e.found.ns >= lib.judging().cause_share * e.own_ns THEN e.found.cause ELSE 'unknown' END AS cause,
     least(1, e.found.ns / nullif(greatest(e.own_ns, 0), 0)) AS cause_share,
     e.found.ns AS cause_ns,
     e.found.subject AS subject,

@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO lib.rank_blocks(
 --   wait_ns        BIGINT [ns]  Exposed wait.
 WITH RECURSIVE
     _edges AS (
-        SELECT b.run, b.span, b.block, b.block_ns, b.ends, 2 * b.block_ns >= median(b.block_ns) OVER (PARTITION BY b.run) AS is_whole
+        SELECT b.run, b.span, b.block, b.block_ns, b.ends, b.block_ns >= lib.judging().whole_block_share * median(b.block_ns) OVER (PARTITION BY b.run) AS is_whole
         FROM (
             SELECT
                 p.run, p.span, p.block, min(p.step_ns) AS block_ns,
@@ -94,4 +94,4 @@ LEFT JOIN _connected AS c ON c.run = p.run AND c.rank = p.rank
 WHERE
     p.is_common
     AND (e.is_whole OR NOT e.ends)
-    AND 50::HUGEINT * (p.unrecorded_before_ns + p.unrecorded_lost_ns + p.unrecorded_after_ns) < p.step_ns
+    AND p.unrecorded_before_ns + p.unrecorded_lost_ns + p.unrecorded_after_ns < lib.judging().unrecorded_share * p.step_ns

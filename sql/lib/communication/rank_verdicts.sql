@@ -16,7 +16,7 @@ WITH
     ),
     _items AS MATERIALIZED (
         SELECT
-            'rank' AS item_kind, b.run, b.set_id, b.item_id, b.block, b.block_ns, b.own_ns, b.wait_ns, 1.0 AS min_pct
+            'rank' AS item_kind, b.run, b.set_id, b.item_id, b.block, b.block_ns, b.own_ns, b.wait_ns, lib.judging().least_pct::DOUBLE AS min_pct
         FROM _blocks AS b
     ),
     _judged AS MATERIALIZED (

@@ -80,21 +80,21 @@ WITH
                 ),
                 s.own_n + s.other_n - 2
             )) AS p,
-            s.own_least > s.other_most AND s.own_mean >= 1.3 * s.other_mean AS is_apart
+            s.own_least > s.other_most AND s.own_mean >= lib.judging().link_ratio * s.other_mean AS is_apart
         FROM _split_by_host AS s
         WHERE s.own_n >= 2 AND s.other_n >= 2
     ),
     _slow_of_hosts AS (
         SELECT
-            m.run, m.item_id, m.set_id, h.p <= 0.006 AS is_certain, m.ns / h.other_mean AS ratio, m.block_count, m.block_ns, m.ns - h.other_mean AS late_ns, h.p
+            m.run, m.item_id, m.set_id, h.p <= lib.judging().late_odds AS is_certain, m.ns / h.other_mean AS ratio, m.block_count, m.block_ns, m.ns - h.other_mean AS late_ns, h.p
         FROM _slow_hosts AS h
         JOIN _means AS m ON m.run = h.run AND m.set_id = h.set_id AND list_contains(m.hosts, h.host)
-        WHERE h.is_apart AND h.p <= 0.05 AND m.block_count > 1
+        WHERE h.is_apart AND h.p <= lib.judging().suspected_odds AND m.block_count > 1
     ),
     _slow_items AS (
         SELECT j.run, j.item_id, j.set_id, j.level = 'late' AS is_certain, j.ratio, j.block_count, j.block_ns, j.mean_late_ns AS late_ns, j.p
         FROM _judged AS j
-        WHERE j.level IN ('late', 'suspected') AND j.ratio >= 1.3 AND j.block_count > 1
+        WHERE j.level IN ('late', 'suspected') AND j.ratio >= lib.judging().link_ratio AND j.block_count > 1
         UNION ALL
         SELECT o.* FROM _slow_of_hosts AS o
     ),

@@ -25,7 +25,8 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class = 'computation' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
     ),
-    -- Calls that wait last differently long. This excludes most names before their calls are counted.
+    -- A call that starts further apart than its shortest part lasts, and ends together, is twice as long on the first rank. This
+    -- excludes most names before their calls are counted.
     _names AS MATERIALIZED (
         SELECT k.run, k.span, k.name, count(DISTINCT k.rank) AS rank_count
         FROM _kernels AS k
@@ -46,7 +47,7 @@ WITH
             c.run, c.span, c.step, c.name, c.nth, max(c.start_ns) AS last_start_ns,
             max(c.start_ns) <= min(c.start_ns + c.dur) AS is_met,
             max(c.start_ns) - min(c.start_ns) >= min(c.dur) AS is_apart,
-            20 * (max(c.start_ns + c.dur) - min(c.start_ns + c.dur)) <= max(c.start_ns) - min(c.start_ns) AS ends_match
+            max(c.start_ns + c.dur) - min(c.start_ns + c.dur) <= lib.judging().barrier_end_share * (max(c.start_ns) - min(c.start_ns)) AS ends_match
         FROM _calls AS c
         GROUP BY c.run, c.span, c.step, c.name, c.nth
         HAVING count(*) = any_value(c.rank_count)
@@ -56,8 +57,8 @@ WITH
         FROM _meetings AS m
         WINDOW of_name AS (PARTITION BY m.run, m.span, m.name)
         QUALIFY
-            m.is_met AND count_if(m.is_apart) OVER of_name >= 3
-            AND 10 * count_if(m.is_apart AND m.ends_match) OVER of_name >= 9 * count_if(m.is_apart) OVER of_name
+            m.is_met AND count_if(m.is_apart) OVER of_name >= lib.judging().barrier_calls
+            AND count_if(m.is_apart AND m.ends_match) OVER of_name >= lib.judging().barrier_call_share * count_if(m.is_apart) OVER of_name
     )
 SELECT
     c.run, c.rank, c.span, c.event_id, c.ts, m.meeting_id, m.last_start_ns, m.last_start_ns - c.start_ns AS wait_ns
