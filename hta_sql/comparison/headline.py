@@ -129,14 +129,22 @@ def _one_text(
             return f"Cause{_cause_text(cause, unit)}."
         return f"Largest difference, not statistically significant{_cause_text(cause, unit)}."
     if first or changed:
-        row = first or changed[0]
-        beyond = "" if row["noise_ns"] is None else " beyond noise"
-        return f"Largest change{beyond}: {_row_text(row)}."
+        return _change_text(first or changed[0])
     if not step["diff_ns"]:
         return ""
     if not same_way or step["verdict"] in ("unchanged", "within noise"):
         return "No part of the step changed beyond noise in that direction."
     return f"Most of it: {_row_text(same_way[0])}, not statistically significant."
+
+
+def _change_text(row: Row) -> str:
+    """Return the sentence about the largest change; a wait is an effect of an unknown cause."""
+    if row["part"] == "wait":
+        longer = "longer" if row["diff_ns"] > 0 else "shorter"
+        time = time_text(abs(row["diff_ns"]))
+        return f"Ranks wait {time} {longer} for each other in {row['subject']}; no cause was found."
+    beyond = "" if row["noise_ns"] is None else " beyond noise"
+    return f"Largest change{beyond}: {_row_text(row)}."
 
 
 def _new_text(step: Row, changed: Sequence[Row], least: float) -> str:

@@ -124,6 +124,14 @@ def test_bookkeeping_is_no_headline() -> None:
     assert "[no launch]" not in sentence
 
 
+def test_a_wait_is_no_cause() -> None:
+    """If only waits have changed, the headline says that their cause is unknown."""
+    rows = [{"part": "wait", "subject": "all_reduce", "diff_ns": 80_000, "is_change": True}]
+    sentence = told({"is_change": True}, rows, [])
+    assert "wait 80.000 µs longer for each other in all_reduce; no cause was found." in sentence
+    assert "Largest change" not in sentence
+
+
 def test_less_is_not_shorter() -> None:
     """A step takes less, not shorter."""
     assert "takes 100.000 µs less" in told({"diff_ns": -100_000, "test_ns": 900_000}, [], [])
