@@ -159,8 +159,11 @@ def test_counters_of_a_sweep(count: int) -> None:
         [count],
     )
     found = con.execute("FROM lib.counted_segments('pieces') ORDER BY ts").fetchall()
-    running = [(7, layer - 1, 1, layer, count, 3 * count, 1) for layer in range(1, 9)]
-    assert found == [*running, (7, 8, 0, 0, 0, 0, 2)]
+    running = [
+        (7, layer - 1, 1, layer, 256 - 2 ** (layer - 1), count, 3 * count, 1)
+        for layer in range(1, 9)
+    ]
+    assert found == [*running, (7, 8, 0, 0, 0, 0, 0, 2)]
 
 
 def test_equal_intervals_are_one_island() -> None:
