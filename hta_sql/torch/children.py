@@ -86,7 +86,7 @@ def _exit() -> None:
 
 
 def wait() -> None:
-    """Wait for all ingests, and warn of those that failed."""
+    """Wait for all ingests, and log a warning for each that failed."""
     is_reported = False
     try:
         for process in list(_ingests.running):

@@ -41,6 +41,12 @@ def write(folder: Path, job: Job, machine: Machine) -> dict[int, str]:
     return paths
 
 
+def hide(event: Event, name: str) -> None:
+    """Turn an event of a collective into that of a kernel whose name and arguments say nothing of it."""
+    event["args"] = {key: value for key, value in event["args"].items() if key[0].islower()}
+    event["name"] = name
+
+
 def ingested(folder: Path, job: Job, machine: Machine) -> TraceStore:
     """Write the traces into a folder, and ingest them."""
     write(folder / "traces", job, machine)

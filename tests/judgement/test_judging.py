@@ -20,7 +20,7 @@ from hta_sql.library.objects import load_library
 from tests.jobs.tables import database
 from tests.judgement.drawn_blocks import empty_tables, fill
 from tests.judgement.job import MS, Fault, Job
-from tests.judgement.kineto import write
+from tests.judgement.kineto import hide, write
 from tests.judgement.programs import simulate
 from tests.pinned.jobs import CATALOG, make_catalog
 
@@ -107,8 +107,7 @@ def hidden(folder: Path, spoiled: int, share: float) -> dict[int, str]:
         collectives = [e for e in kernels if "Collective name" in e["args"]]
         collectives.sort(key=lambda event: event["ts"])
         for number, event in enumerate(collectives[:: len(collectives) // FOUR_CALLS.steps]):
-            event["name"] = "fused_kernel"
-            event["args"] = {k: v for k, v in event["args"].items() if k[0].islower()}
+            hide(event, "fused_kernel")
             if rank == 0 and number < spoiled:
                 event["dur"] += share * 2 * MS / 1000
         Path(path).write_text(json.dumps(trace), encoding="utf-8")

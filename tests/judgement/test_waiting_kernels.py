@@ -8,7 +8,7 @@ from pathlib import Path
 import hta_sql
 from hta_sql.store.query.trace_store import TraceStore
 from tests.judgement.job import Fault, Job
-from tests.judgement.kineto import write
+from tests.judgement.kineto import hide, write
 from tests.judgement.programs import simulate
 
 JOB = Job(framework="tensor", ranks=4, steps=8, seed=8, faults=(Fault("slower clocks", (2,), 1.2),))
@@ -20,8 +20,7 @@ def ingested(folder: Path, hidden: str = "") -> TraceStore:
         trace = json.loads(Path(path).read_text())
         for event in trace["traceEvents"]:
             if hidden and event["args"].get("Seq", 1) % 2 == 0:
-                event["args"] = {k: v for k, v in event["args"].items() if k[0].islower()}
-                event["name"] = hidden
+                hide(event, hidden)
         Path(path).write_text(json.dumps(trace))
     return hta_sql.ingest(folder / "traces", folder / "job.store")
 

@@ -1,6 +1,6 @@
 -- Captures that are too short for a recommendation: fewer than 20 events, at most one operator, no device activity.
 --
--- The profiler writes about 10 events of its own. A schedule that is cut off ends with such a capture of a part of a step.
+-- The profiler itself writes about 10 events. If its schedule is cut off, the last capture has few others.
 CREATE OR REPLACE MACRO lib._advice_too_short(
     runs,
     ranks,

@@ -1,7 +1,7 @@
 -- One-sided probability that noise is as large as a distance (moderated t-test, Smyth 2004).
 --
--- With few values, their spread says little about the spread of the noise. It is therefore combined with the usual one, 5 % of
--- a block with four degrees of freedom.
+-- With few values, their spread says little about the spread of the noise. It is therefore combined with the usual one:
+-- usual_noise_share of a block, with usual_freedom degrees of freedom (lib.judging).
 CREATE OR REPLACE MACRO lib._usual_tail(
     -- Distance [ns], scaled like the spread.
     distance,

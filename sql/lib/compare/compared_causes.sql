@@ -57,18 +57,24 @@ WITH
             sum(l.total_ns) FILTER (l.side = 'test') / sum(l.step_count) FILTER (l.side = 'test') AS test_ns
         FROM _lanes AS l
     ),
-    -- Ranks whose copies delay the others: computation waits for these copies, also while a transfer hides them.
-    _copying AS (
-        SELECT c.rank FROM query_table(control_late_rows) AS c WHERE c.is_straggler AND c.cause = 'copies'
-        UNION
-        SELECT t.rank FROM query_table(test_late_rows) AS t WHERE t.is_straggler AND t.cause = 'copies'
+    -- Computation waits for the copies of a straggler whose cause they are, also while a transfer hides them.
+    _late AS MATERIALIZED (
+        SELECT
+            l.rank, bool_or(l.is_straggler AND l.side = 'control') AS in_control, bool_or(l.is_straggler AND l.side = 'test') AS in_test,
+            bool_or(l.is_straggler AND l.cause = 'copies') AS is_copying
+        FROM (
+            SELECT 'control' AS side, c.rank, coalesce(c.is_straggler, false) AS is_straggler, c.cause FROM query_table(control_late_rows) AS c
+            UNION ALL
+            SELECT 'test', t.rank, coalesce(t.is_straggler, false), t.cause FROM query_table(test_late_rows) AS t
+        ) AS l
+        GROUP BY l.rank
     ),
     _costs AS (
         SELECT
             c.side, c.rank, c.part, NULL AS cause, coalesce(c.operator, c.kernel) AS name,
-            CASE WHEN c.part = 'memory' AND k.rank IS NOT NULL THEN c.dur_ns ELSE c.self_ns END AS ns, c.dur_ns AS whole_ns
+            CASE WHEN c.part = 'memory' AND k.is_copying THEN c.dur_ns ELSE c.self_ns END AS ns, c.dur_ns AS whole_ns
         FROM _contents AS c
-        LEFT JOIN _copying AS k ON k.rank = c.rank
+        LEFT JOIN _late AS k ON k.rank = c.rank
         WHERE c.part IN ('compute', 'transfer', 'memory', 'host')
         UNION ALL
         SELECT 'control', i.rank, 'idle', i.cause, coalesce(i.name, i.call), i.idle_ns, i.idle_ns FROM query_table(control_idle_rows) AS i
@@ -116,15 +122,6 @@ WITH
         SELECT s.*
         FROM _credible AS s
         QUALIFY s.grown_ns > 0 AND s.grown_ns >= 0.5 * max(s.grown_ns) OVER (PARTITION BY s.part, s.cause, s.name)
-    ),
-    _late AS (
-        SELECT l.rank, bool_or(l.is_late_control) AS in_control, bool_or(l.is_late_test) AS in_test
-        FROM (
-            SELECT c.rank, coalesce(c.is_straggler, false) AS is_late_control, false AS is_late_test FROM query_table(control_late_rows) AS c
-            UNION ALL
-            SELECT t.rank, false, coalesce(t.is_straggler, false) FROM query_table(test_late_rows) AS t
-        ) AS l
-        GROUP BY l.rank
     ),
     _causes AS (
         SELECT
