@@ -277,18 +277,31 @@ WITH
         FROM _spreads AS s
         LEFT JOIN _groups AS g ON g.item_kind = s.item_kind AND g.run = s.run AND g.set_id = s.set_id
     ),
-    _tails AS (
+    -- A macro expands its arguments at every use, so each is computed once here.
+    _distances AS (
         SELECT
             s.*,
-            lib.student_tail(s.middle / greatest(1, s.block_spread * s.median_factor * sqrt(s.factor / s.n)), s.block_freedom) AS block_tail,
+            s.middle / greatest(1, s.block_spread * s.median_factor * sqrt(s.factor / s.n)) AS block_errors,
+            s.item_distance / greatest(1, s.item_spread) AS item_errors,
             -- Correlation leaves at least two independent blocks: few blocks do not show more of it.
-            lib._usual_tail(
+            lib._moderated(
                 s.middle / (s.median_factor * sqrt(least(s.factor, s.n / 2) / s.n)), s.block_spread, s.block_freedom, s.block_ns
-            ) AS usual_block_tail,
-            lib.student_tail(s.item_distance / greatest(1, s.item_spread), s.item_freedom) AS item_tail,
-            lib._usual_tail(s.item_distance, s.item_spread, s.item_freedom, s.block_ns) AS usual_item_tail,
-            lib._usual_tail(s.gap, s.group_spread, s.item_freedom, s.block_ns) AS group_tail
+            ) AS usual_block_errors,
+            lib._moderated(s.item_distance, s.item_spread, s.item_freedom, s.block_ns) AS usual_item_errors,
+            lib._moderated(s.gap, s.group_spread, s.item_freedom, s.block_ns) AS group_errors,
+            lib.judging().usual_freedom + s.block_freedom AS usual_block_freedom,
+            lib.judging().usual_freedom + s.item_freedom AS usual_item_freedom
         FROM _statistics AS s
+    ),
+    _tails AS (
+        SELECT
+            d.*,
+            lib.student_tail(d.block_errors, d.block_freedom) AS block_tail,
+            lib.student_tail(d.usual_block_errors, d.usual_block_freedom) AS usual_block_tail,
+            lib.student_tail(d.item_errors, d.item_freedom) AS item_tail,
+            lib.student_tail(d.usual_item_errors, d.usual_item_freedom) AS usual_item_tail,
+            lib.student_tail(d.group_errors, d.usual_item_freedom) AS group_tail
+        FROM _distances AS d
     ),
     _tested AS (
         SELECT

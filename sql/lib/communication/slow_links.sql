@@ -68,21 +68,25 @@ WITH
         JOIN (SELECT DISTINCT n.run, n.set_id, unnest(n.hosts) AS host FROM _means AS n) AS h ON h.run = m.run AND h.set_id = m.set_id
         GROUP BY m.run, m.set_id, h.host
     ),
+    -- A macro expands its arguments at every use, so each is computed once here.
+    _distances AS (
+        SELECT
+            s.*, s.own_n + s.other_n - 2 AS freedom,
+            (s.own_mean - s.other_mean) / sqrt(
+                greatest(1, (s.square - s.own_n * s.own_mean * s.own_mean - s.other_n * s.other_mean * s.other_mean) / (s.own_n + s.other_n - 2))
+                * (1 / s.own_n + 1 / s.other_n)
+            ) AS errors
+        FROM _split_by_host AS s
+        WHERE s.own_n >= 2 AND s.other_n >= 2
+    ),
     -- Hosts whose groups are all slower than all other groups, and Student's t-test between the two sets of groups,
     -- for every host and collective.
     _slow_hosts AS MATERIALIZED (
         SELECT
-            s.run, s.set_id, s.host, s.other_mean,
-            least(1, count(*) OVER (PARTITION BY s.run) * lib.student_tail(
-                (s.own_mean - s.other_mean) / sqrt(
-                    greatest(1, (s.square - s.own_n * s.own_mean * s.own_mean - s.other_n * s.other_mean * s.other_mean) / (s.own_n + s.other_n - 2))
-                    * (1 / s.own_n + 1 / s.other_n)
-                ),
-                s.own_n + s.other_n - 2
-            )) AS p,
-            s.own_least > s.other_most AND s.own_mean >= lib.judging().link_ratio * s.other_mean AS is_apart
-        FROM _split_by_host AS s
-        WHERE s.own_n >= 2 AND s.other_n >= 2
+            d.run, d.set_id, d.host, d.other_mean,
+            least(1, count(*) OVER (PARTITION BY d.run) * lib.student_tail(d.errors, d.freedom)) AS p,
+            d.own_least > d.other_most AND d.own_mean >= lib.judging().link_ratio * d.other_mean AS is_apart
+        FROM _distances AS d
     ),
     _slow_of_hosts AS (
         SELECT
