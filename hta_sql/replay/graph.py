@@ -82,11 +82,9 @@ def read_replay(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCH
         ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     try:
-        for done, (name, reads) in enumerate(READS.items()):
+        for done, name in enumerate(READS):
             watch.report(f"replay of {run}: {name.lstrip('_')}", done, STAGES)
-            given = {table.lstrip("_"): sqltext.literal(table) for table in reads}
-            call = sqltext.call(f"lib.{name}", given or {"runs": sqltext.literal_list([run])})
-            con.execute(sqltext.create_table(name, call, "TEMPORARY"))
+            con.execute(sqltext.create_table(name, select_of(name, run), "TEMPORARY"))
             if name == NODES:
                 needed = NODE_BYTES * con.table(NODES).shape[0]
                 watch.check_memory(f"the replay of run {run}", needed)
@@ -104,6 +102,12 @@ def read_replay(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCH
         ["from_id", "node_id"],
     )
     return Replay(_graph(nodes, weights, edges), nodes | weights, values, dict(names))
+
+
+def select_of(name: str, run: str) -> str:
+    """Return the query of a macro of READS; the results that it reads must be in temporary tables."""
+    given = {table.lstrip("_"): sqltext.literal(table) for table in READS[name]}
+    return sqltext.call(f"lib.{name}", given or {"runs": sqltext.literal_list([run])})
 
 
 def _without(table: duckdb.DuckDBPyRelation, names: Iterable[str]) -> duckdb.DuckDBPyRelation:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hta_sql
 from hta_sql.authoring.golden_messages import render
-from hta_sql.replay.graph import read_replay
+from hta_sql.library import sqltext
+from hta_sql.replay.graph import EDGES, NODES, read_replay, select_of
 from hta_sql.replay.scenarios import recorded
 from hta_sql.replay.sweep import Sweep
 from tests.jobs.conftest import Jobs
@@ -21,6 +24,15 @@ from tests.serving_jobs import decode, trace
 
 ONE_LATE = [run for run in CAUSES if run != "slower clocks, 2 ranks"]
 """Jobs with one slow rank, except the job that has only two ranks."""
+
+
+def joins_by_run(node: dict[str, Any]) -> Iterator[int]:
+    """Return the estimated rows of the joins of a plan that compare nothing but the run."""
+    about = node.get("extra_info", {})
+    if about.get("Conditions") in ("run = run", ["run = run"]):
+        yield int(about["Estimated Cardinality"])
+    for child in node.get("children", ()):
+        yield from joins_by_run(child)
 
 
 def length(job: PlantedJob) -> int:
@@ -82,6 +94,18 @@ def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: 
     recorded, replayed, _ = answers(jobs, run)["no late rank"]
     assert replayed is not None
     assert replayed / recorded == pytest.approx(length(healthy) / length(job), abs=0.02)
+
+
+def test_no_plan_joins_all_nodes_of_a_run_with_each_other(jobs: Jobs) -> None:
+    """The time to find the dependencies grows with the number of nodes, not with its square."""
+    run = ONE_LATE[0]
+    jobs.con.execute(sqltext.create_table(NODES, select_of(NODES, run), "TEMPORARY"))
+    ((_, text),) = jobs.con.execute(sqltext.explain("(FORMAT json)", select_of(EDGES, run))).fetchall()
+    ((nodes,),) = jobs.con.execute("SELECT count(*) FROM replay_nodes").fetchall()
+    jobs.con.execute(sqltext.drop_table(NODES))
+    rows = [count for root in json.loads(text) for count in joins_by_run(root)]
+    assert rows, "only the joins with the stages and steps of the run"
+    assert max(rows) < 20 * nodes
 
 
 def test_a_call_that_waits_before_every_operation_is_replayed(tmp_path: Path) -> None:

@@ -231,16 +231,21 @@ WITH
         SELECT DISTINCT a.run, a.node_id, a.from_id, 'await' FROM _awaits AS a
         UNION ALL
         SELECT r.run, r.node_id, r.from_id, 'release' FROM _released AS r
+    ),
+    -- Materialized, so that no plan joins all nodes of a run with each other first.
+    _waiting AS MATERIALIZED (
+        SELECT i.run, i.node_id, i.from_id, i.edge_type, n.return_ns, n.key_ns, n.tolerance_ns
+        FROM _inferred AS i
+        JOIN query_table(replay_nodes) AS n ON n.run = i.run AND n.node_id = i.node_id
     )
-SELECT e.run, e.node_id, e.from_id, e.edge_type
-FROM _inferred AS e
-JOIN query_table(replay_nodes) AS n ON n.run = e.run AND n.node_id = e.node_id
-JOIN query_table(replay_nodes) AS f ON f.run = e.run AND f.node_id = e.from_id
+SELECT w.run, w.node_id, w.from_id, w.edge_type
+FROM _waiting AS w
+JOIN query_table(replay_nodes) AS f ON f.run = w.run AND f.node_id = w.from_id
 -- An operation that ends later cannot have released the node.
 WHERE
     CASE
-        WHEN e.edge_type = 'host' THEN f.last_key_ns < n.return_ns AND f.end_ns <= n.return_ns + n.tolerance_ns
-        ELSE f.node_id < n.node_id AND f.last_key_ns <= n.key_ns AND f.end_ns <= n.key_ns + n.tolerance_ns
+        WHEN w.edge_type = 'host' THEN f.last_key_ns < w.return_ns AND f.end_ns <= w.return_ns + w.tolerance_ns
+        ELSE f.node_id < w.node_id AND f.last_key_ns <= w.key_ns AND f.end_ns <= w.key_ns + w.tolerance_ns
     END
 UNION ALL
 SELECT s.run, s.node_id, s.from_id, 'stream'
