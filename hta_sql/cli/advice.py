@@ -123,7 +123,8 @@ def _together(rows: list[dict[str, Any]]) -> str:
     if sum(row["saved_ns"] is not None for row in rows) < 2:
         return ""
     most = max(rows, key=lambda row: row["combined_saved_ns"] or 0)
-    return f"; together they save {most['combined_saved_pct']:.1f} % at most (rank {most['rank']})"
+    share = f"{most['combined_saved_pct']:.1f} % of the recorded time"
+    return f"; together they save {share} at most (rank {most['rank']})"
 
 
 def _replayed(opened: TraceStore, row: dict[str, Any]) -> str:

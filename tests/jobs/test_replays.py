@@ -100,7 +100,9 @@ def test_no_plan_joins_all_nodes_of_a_run_with_each_other(jobs: Jobs) -> None:
     """The time to find the dependencies grows with the number of nodes, not with its square."""
     run = ONE_LATE[0]
     jobs.con.execute(sqltext.create_table(NODES, select_of(NODES, run), "TEMPORARY"))
-    ((_, text),) = jobs.con.execute(sqltext.explain("(FORMAT json)", select_of(EDGES, run))).fetchall()
+    ((_, text),) = jobs.con.execute(
+        sqltext.explain("(FORMAT json)", select_of(EDGES, run))
+    ).fetchall()
     ((nodes,),) = jobs.con.execute("SELECT count(*) FROM replay_nodes").fetchall()
     jobs.con.execute(sqltext.drop_table(NODES))
     rows = [count for root in json.loads(text) for count in joins_by_run(root)]

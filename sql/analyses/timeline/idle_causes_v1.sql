@@ -7,8 +7,8 @@
 --
 -- Host activity in a gap is not always its cause. If the gap began during a call that blocks the host until the device
 -- has finished, the queue had drained, and any host activity that follows is only a consequence. Rows for such
--- activity have the relation effect: without the synchronization, the device might have had work. Data loading in such
--- a gap still counts as a cause.
+-- activity have the relation effect: without the synchronization, the device might have had work. Loading data and
+-- saving a checkpoint in such a gap still count as a cause.
 --
 -- Title: Why GPUs are idle
 -- Shown: rank, idle_ns, step_pct, cause, name, relation, call, gap_count, longest_ns, next_analysis, event_id, message

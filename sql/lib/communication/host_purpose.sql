@@ -5,6 +5,6 @@ CREATE OR REPLACE MACRO lib.host_purpose(
 ) AS
 -- Returns: VARCHAR  data loading or checkpoint; NULL for other names.
 CASE
-    WHEN regexp_matches(event_name, 'data_?(loader|pipe|load)|## ?data', 'i') THEN 'data loading'
+    WHEN lib.loads_data(event_name) THEN 'data loading'
     WHEN regexp_matches(event_name, 'checkpoint|torch\.save|(^|[^a-z])save_', 'i') THEN 'checkpoint'
 END

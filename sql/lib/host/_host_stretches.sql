@@ -19,6 +19,7 @@ CREATE OR REPLACE MACRO lib._host_stretches(
 --   event_id         BIGINT       Innermost open event; NULL if there is none.
 --   is_call          BOOLEAN      Whether that event is a runtime call.
 --   is_loading       BOOLEAN      Whether a data loader is open.
+--   is_saving        BOOLEAN      Whether a checkpoint is being saved.
 --   op_name          VARCHAR      Innermost operator; NULL if none is open, as in the following columns.
 --   outer_op_name    VARCHAR      Outermost operator; NULL if not looked up.
 --   call_name        VARCHAR      Name of the runtime call.
@@ -92,7 +93,12 @@ WITH
                 -- Older recorders write data loader annotations as operators.
                 WHEN k.kind = 'op' AND starts_with(k.name, 'enumerate(DataLoader)#') THEN 1
                 ELSE 0
-            END AS loads
+            END AS loads,
+            CASE
+                WHEN k.kind = 'annotation' AND lib.host_purpose(k.name) = 'checkpoint' THEN 1
+                WHEN k.kind = 'frame' AND regexp_matches(k.name, '(^|/)torch/(serialization\.py\(\d+\): save$|distributed/checkpoint/)') THEN 1
+                ELSE 0
+            END AS saves
         FROM _kept AS k
         LEFT JOIN _kept AS p ON p.lane = k.lane AND p.event_id = k.parent_id AND p.kind = k.kind
     ),
@@ -100,13 +106,13 @@ WITH
     -- starts; simultaneous ends are ordered from innermost to outermost, simultaneous starts from outermost to
     -- innermost.
     _points AS (
-        SELECT l.lane, l.from_ns AS at_ns, l.ts, l.n AS position, l.kind, l.n, l.loads, l.parent_n = 0 AS is_outer, l.n AS outer_n, NULL::BIGINT AS part
+        SELECT l.lane, l.from_ns AS at_ns, l.ts, l.n AS position, l.kind, l.n, l.loads, l.saves, l.parent_n = 0 AS is_outer, l.n AS outer_n, NULL::BIGINT AS part
         FROM _linked AS l
         UNION ALL
-        SELECT l.lane, l.to_ns, l.end_ts, -l.n, l.kind, l.parent_n, -l.loads, l.parent_n = 0, 0, NULL
+        SELECT l.lane, l.to_ns, l.end_ts, -l.n, l.kind, l.parent_n, -l.loads, -l.saves, l.parent_n = 0, 0, NULL
         FROM _linked AS l
         UNION ALL
-        SELECT s.lane, s.before, s.ts, 0, NULL, NULL, 0, false, NULL, s.part
+        SELECT s.lane, s.before, s.ts, 0, NULL, NULL, 0, 0, false, NULL, s.part
         FROM _summed AS s
     ),
     -- All threads in one sequence, because windows over rows in input order need no sort.
@@ -130,12 +136,13 @@ WITH
             max(CASE WHEN p.kind = 'annotation' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS annotation,
             max(CASE WHEN p.kind = 'frame' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS frame,
             max(CASE WHEN p.kind = 'module' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS module,
-            sum(p.loads) OVER (ROWS UNBOUNDED PRECEDING) AS loads
+            sum(p.loads) OVER (ROWS UNBOUNDED PRECEDING) AS loads,
+            sum(p.saves) OVER (ROWS UNBOUNDED PRECEDING) AS saves
         FROM _placed AS p
     ),
     _states AS (
         SELECT
-            l.lane, l.at_ns, l.next_ns, l.loads,
+            l.lane, l.at_ns, l.next_ns, l.loads, l.saves,
             CASE WHEN l.part >= l.first THEN l.part & 4294967295 END AS part,
             CASE WHEN l.op >= l.first THEN l.op & 4294967295 ELSE 0 END AS op_n,
             CASE WHEN l.outer_op >= l.first THEN l.outer_op & 4294967295 ELSE 0 END AS outer_n,
@@ -156,7 +163,7 @@ WITH
 SELECT
     s.part, s.dur, s.at_ns AS before_ns,
     CASE s.innermost_n WHEN 0 THEN NULL WHEN s.op_n THEN o.event_id WHEN s.call_n THEN c.event_id WHEN s.annotation_n THEN a.event_id ELSE f.event_id END AS event_id,
-    s.innermost_n > 0 AND s.innermost_n = s.call_n AS is_call, s.loads > 0 AS is_loading,
+    s.innermost_n > 0 AND s.innermost_n = s.call_n AS is_call, s.loads > 0 AS is_loading, s.saves > 0 AS is_saving,
     o.name AS op_name, u.name AS outer_op_name, c.name AS call_name,
     CASE s.inner_n WHEN 0 THEN NULL WHEN s.op_n THEN o.name WHEN s.annotation_n THEN a.name ELSE f.name END AS inner_name,
     CASE s.inner_n WHEN 0 THEN NULL WHEN s.op_n THEN 'op' WHEN s.annotation_n THEN 'annotation' ELSE 'frame' END AS inner_kind,

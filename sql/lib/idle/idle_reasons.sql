@@ -36,6 +36,7 @@ WITH
             s.before_ns,
             s.event_id,
             s.is_loading,
+            s.is_loading OR s.is_saving AS has_purpose,
             s.call_name LIKE '%Synchronize%' AND s.is_call OR s.is_call AND s.event_id = p.drain_id AS synchronizes,
             p.drain_id IS NOT NULL AS is_drained,
             CASE WHEN s.is_call AND l.launch_id IS NULL THEN s.call_name END AS call,
@@ -72,7 +73,8 @@ SELECT
     END AS cause,
     CASE
         WHEN n.event_id IS NULL THEN 'unknown'
-        WHEN n.is_drained AND NOT n.is_loading AND NOT n.synchronizes THEN 'effect'
+        -- Loading data and saving a checkpoint take their time without the synchronization, too.
+        WHEN n.is_drained AND NOT n.has_purpose AND NOT n.synchronizes THEN 'effect'
         ELSE 'cause'
     END AS relation,
     lib.frame_name(coalesce(n.first.name, n.second.name)) AS name,
