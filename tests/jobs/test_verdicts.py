@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import hta_sql
 from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import DP
 from tests.jobs.traces import write_job
-
-PRODUCTION = Path(__file__).parents[3] / "shared" / "production"
+from tests.production_job import needs_production, write_traces
 
 
 def judged(jobs: Jobs, run: str) -> list[dict[str, Any]]:
@@ -116,13 +114,11 @@ def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.skipif(not PRODUCTION.is_dir(), reason="production traces are absent")
+@needs_production
 @pytest.mark.parametrize("steps", [4, 10, 32])
 def test_a_production_job_has_a_slow_stage_and_no_straggler(tmp_path: Path, steps: int) -> None:
     """In a public production job, only stage 3 is slow, as published, and no rank is a straggler."""
-    convert = runpy.run_path(str(PRODUCTION / "to_kineto.py"))["write"]
-    convert(PRODUCTION / "trace-ST.parquet", tmp_path / "traces", steps)
-    with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
+    with hta_sql.ingest(write_traces(tmp_path / "traces", steps), tmp_path / "store") as store:
         rows = store.run("stragglers").records()
         steps_of_ranks = store.run("cluster_overview").records()
         first = store.run("advice").records()[0]

@@ -5,19 +5,17 @@ The job and its figures are not part of this project; the tests are skipped if t
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hta_sql
 from hta_sql.store.query.trace_store import TraceStore
+from tests.production_job import PRODUCTION, needs_production, write_traces
 
-JOB = Path(__file__).parents[2].parent / "shared" / "production"
-TOLERANCE = 0.05
+TOLERANCE = 0.03
 
 KERNELS = {
     "forward-compute": "forward_compute_kernel",
@@ -32,28 +30,22 @@ KERNELS = {
 
 pytestmark = [
     pytest.mark.slow(reason="large"),
-    pytest.mark.skipif(not JOB.is_dir(), reason="the production job is not there"),
+    needs_production,
 ]
 
 
 @pytest.fixture(scope="module")
 def published() -> dict[str, Any]:
     """Return the published figures."""
-    figures: dict[str, Any] = json.loads((JOB / "result-ST.json").read_text())
+    figures: dict[str, Any] = json.loads((PRODUCTION / "result-ST.json").read_text())
     return figures
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     """Convert and ingest all steps of the job."""
-    spec = importlib.util.spec_from_file_location("to_kineto", JOB / "to_kineto.py")
-    assert spec
-    assert spec.loader
-    converter = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(converter)
     folder = tmp_path_factory.mktemp("production")
-    converter.write(JOB / "trace-ST.parquet", str(folder / "traces"), 1000)
-    with hta_sql.ingest(folder / "traces", folder / "job.store") as opened:
+    with hta_sql.ingest(write_traces(folder / "traces"), folder / "job.store") as opened:
         yield opened
 
 

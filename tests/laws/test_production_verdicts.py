@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
-
-import pytest
 
 from hta_sql.library import sqltext
 from tests.laws.changes import dilated
 from tests.laws.jobs import jobs_of, write_job
 from tests.pinned.answers import opened
 from tests.pinned.jobs import make_catalog
+from tests.production_job import needs_production, write_traces
 
-PRODUCTION = Path(__file__).parents[3] / "shared" / "production"
 STEPS = 4
 SCALES = (1, 10, 100)
 VERDICTS = {
@@ -26,13 +23,10 @@ VERDICTS = {
 """Analysis ─▶ the columns that say what is slow and why."""
 
 
+@needs_production
 def test_a_production_job_gets_the_same_verdicts_at_any_scale(tmp_path: Path) -> None:
     """Steps of seconds, of minutes and of hours are judged alike."""
-    if not PRODUCTION.exists():
-        pytest.skip("the shared production job is absent")
-    convert = runpy.run_path(str(PRODUCTION / "to_kineto.py"))["write"]
-    convert(str(PRODUCTION / "trace-ST.parquet"), str(tmp_path / "job"), STEPS)
-    (job,) = jobs_of(tmp_path / "job")
+    (job,) = jobs_of(write_traces(tmp_path / "job", STEPS))
     runs = {}
     for scale in SCALES:
         changed = dilated(scale)(job)
