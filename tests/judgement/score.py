@@ -33,12 +33,14 @@ class Answer:
         verdicts: Rank ─▶ verdict.
         causes: Rank ─▶ cause.
         saved_pct: Scenario ─▶ saving as a share of the capture [%].
+        bounds: Scenario ─▶ upper, lower, estimate or None.
         links: Ranks of each slow link, with the rank or host that all slow links have in common.
     """
 
     verdicts: dict[int, str]
     causes: dict[int, str | None]
     saved_pct: dict[str, float | None]
+    bounds: dict[str, str | None]
     links: list[tuple[list[int], int | None, str | None]]
 
 
@@ -59,7 +61,9 @@ def ask(store: TraceStore) -> Answer:
     answers = store.run("what_if").arrow().to_pylist()
     slow = store.run("slow_links").arrow().to_pylist()
     links = [(json.loads(r["link_ranks"]), r["common_rank"], r["common_host"]) for r in slow]
-    return Answer(verdicts, causes, {row["scenario"]: row["saved_pct"] for row in answers}, links)
+    saved = {row["scenario"]: row["saved_pct"] for row in answers}
+    bounds = {row["scenario"]: row["bound"] for row in answers}
+    return Answer(verdicts, causes, saved, bounds, links)
 
 
 def is_found(link: SlowLink, answer: Answer) -> bool:
@@ -105,18 +109,18 @@ def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
         tally.notes.append(f"{label}: {truth.late} {truth.causes}, said {said}{planted_links}")
     for scenario, right in truth.saved_pct.items():
         names = FAULT_SCENARIOS.get(scenario, (scenario,))
-        percents = [answer.saved_pct[name] for name in names if name in answer.saved_pct]
-        percent = percents[0] if percents else None
+        name = next((name for name in names if name in answer.saved_pct), scenario)
+        percent, bound = answer.saved_pct.get(name), answer.bounds.get(name)
         counts[f"{scenario} of"] += 1
         if percent is None:
             tally.notes.append(f"{label}: {scenario} {right:.1f} %, no answer")
             continue
-        error = abs(percent - right)
-        tally.errors.setdefault(scenario, []).append(error)
-        is_near = error <= max(POINTS, SHARE * abs(right))
-        counts[scenario] += is_near
-        if not is_near:
-            tally.notes.append(f"{label}: {scenario} {right:.1f} %, said {percent:.1f} %")
+        error, tolerance = percent - right, max(POINTS, SHARE * abs(right))
+        tally.errors.setdefault(scenario, []).append(abs(error))
+        counts[scenario] += abs(error) <= tolerance
+        counts["false bound"] += {"lower": error, "upper": -error}.get(bound or "", 0) > tolerance
+        if abs(error) > tolerance:
+            tally.notes.append(f"{label}: {scenario} {right:.1f} %, said {percent:.1f} % ({bound})")
     counts["negative"] += any(v is not None and v < 0 for v in answer.saved_pct.values())
 
 
@@ -140,7 +144,7 @@ def row(kind: str, tally: Tally) -> str:
     """Format the counts of a kind as a line."""
     c = tally.counts
     cells = [f"{c[name]:4d}" for name in ("jobs", "verdict", "cause", "accused", "suspected")]
-    cells += [f"{c['unknown']:4d}", f"{c['negative']:4d}"]
+    cells += [f"{c[name]:4d}" for name in ("unknown", "negative", "false bound")]
     for name in SCENARIOS:
         errors = sorted(tally.errors.get(name, [0.0]))
         cells.append(
@@ -157,7 +161,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="seed of the first job")
     parser.add_argument("--notes", action="store_true", help="print what was wrong")
     chosen = parser.parse_args()
-    names = ("jobs", "verd", "caus", "accu", "susp", "unkn", "negative")
+    names = ("jobs", "verd", "caus", "accu", "susp", "unkn", "negative", "false bound")
     head = "  ".join(names) + "  " + "  ".join(f"{name}: right, p90 points" for name in SCENARIOS)
     sys.stdout.write(f"{'kind':24}{head}\n")
     start, total = time.perf_counter(), Counter[str]()

@@ -179,3 +179,14 @@ def test_a_rank_that_loads_longer_costs_what_the_job_takes_less_without_it(tmp_p
         if name == "late":
             answered = rows["no late rank"]["saved_pct"]
     assert answered == pytest.approx(100 * (1 - lengths[1] / lengths[0]), abs=POINTS)
+
+
+def test_waits_for_a_missing_rank_count_as_transfers(tmp_path: Path) -> None:
+    """If the trace of the late rank is missing, the saving without transfers is an upper bound."""
+    job, machine, truth = planted("FSDP, hidden", 7100)
+    write(tmp_path / "traces", job, machine)
+    (late,) = truth.late
+    (tmp_path / "traces" / f"rank-{late}.json").unlink()
+    row = rows_of(tmp_path)["no transfer"]
+    assert (row["bound"], row["reason_code"]) == ("upper", "what_if.waits_for_missing")
+    assert row["saved_pct"] > truth.saved_pct["no transfer"] + POINTS

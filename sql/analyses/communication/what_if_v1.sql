@@ -47,7 +47,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   rank_count        BIGINT [count]  Number of ranks that take part.
 --   collective_count  BIGINT [count]  Number of collectives that the ranks share.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
---   reason            VARCHAR         Why there is no prediction, or why the saving, even a saving of 0, is only a lower bound.
+--   reason            VARCHAR         Why there is no prediction, why the saving, even a saving of 0, is only a lower bound, or why missing ranks make it too large.
 SELECT
     t.run, t.scenario, t.step_ns, t.replayed_step_ns, t.saved_pct, t.saved_low_pct, t.saved_high_pct, t.bound, t.recorded_ns,
     t.replayed_ns, t.recorded_ns - t.replayed_ns AS saved_ns, t.changed_ranks, t.rank_count, t.collective_count, t.reason_code,

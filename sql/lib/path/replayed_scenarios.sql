@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib.replayed_scenarios(
 --   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Number of ranks that take part.
 --   collective_count  BIGINT [count]  Number of collectives that the ranks share.
---   reason_code       VARCHAR         Code of the reason why there is no prediction, or why the saving is a lower bound.
+--   reason_code       VARCHAR         Code of the reason why there is no prediction, why the saving is a lower bound, or why missing ranks make it too large.
 WITH
     _met AS MATERIALIZED (
         SELECT
@@ -80,6 +80,9 @@ WITH
                 -- Communication that is unmatched or launched too early is not removed, so the saving may be larger.
                 WHEN l.scenario IN ('no exposed communication', 'perfect overlap')
                     THEN CASE WHEN a.free_host_count = 0 AND o.run IS NULL AND c.found_share >= 0.98 THEN 'upper' ELSE 'lower' END
+                -- Ranks wait for a missing rank in transfers, and the replay removes these waits with them.
+                WHEN b.lacks_ranks AND l.scenario = 'no transfer' AND a.free_host_count = 0 AND o.run IS NULL AND c.found_share >= 0.98 THEN 'upper'
+                WHEN b.lacks_ranks AND l.scenario IN ('no transfer', 'link at peers'' speed') THEN 'estimate'
                 WHEN a.free_host_count > 0 OR o.run IS NOT NULL OR b.lacks_ranks OR c.found_share < 0.98 OR (l.scenario IN ('no late rank', 'balanced') AND s.differ) THEN 'lower'
                 ELSE 'estimate'
             END AS bound,
@@ -89,6 +92,7 @@ WITH
                 WHEN a.run IS NULL AND l.scenario = 'no late rank' THEN 'what_if.no_straggler'
                 WHEN a.run IS NULL AND l.scenario = 'link at peers'' speed' THEN 'what_if.no_slow_link'
                 WHEN a.replayed_ns IS NULL OR l.scenario = 'as recorded' THEN NULL
+                WHEN b.lacks_ranks AND l.scenario IN ('no transfer', 'link at peers'' speed') THEN 'what_if.waits_for_missing'
                 -- Reasons for lower bounds.
                 WHEN a.free_host_count > 0 THEN 'what_if.no_host_wait'
                 WHEN o.run IS NOT NULL THEN 'what_if.lost_events'
