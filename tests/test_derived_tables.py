@@ -85,6 +85,21 @@ def test_an_ingest_materializes_derived_tables(
     assert len(rows_of(tmp_path / "job.store")[2]) == (3 if ranks == 1 else 12)
 
 
+def test_without_derived_tables_the_next_ingest_or_question_computes_them(tmp_path: Path) -> None:
+    """``derived=False`` leaves derived tables to the next ingest, or to the first question."""
+    paths, _ = write_job(tmp_path / "traces", JOB)
+    store = tmp_path / "job.store"
+    ingest_only(paths, store, run="job", derived=False)
+    assert is_missing(store)
+    ingest_only(paths, store, run="again")
+    assert not is_missing(store)
+    ingest_only(paths, store, run="third", derived=False)
+    with hta_sql.open(store) as opened:
+        rows = opened.run("stragglers").records()
+    assert {row["run"] for row in rows} == {"again", "job", "third"}
+    assert not is_missing(store)
+
+
 def test_publishing_shards_materializes_derived_tables(tmp_path: Path) -> None:
     """Publishing shards materializes the tables of their run."""
     paths, _ = write_job(tmp_path / "traces", JOB)

@@ -125,6 +125,15 @@ def _role_of(
     help="Discard everything if the ingest is interrupted; otherwise the next one resumes it.",
 )
 @materialize_option
+@click.option(
+    "--no-derived",
+    "derived",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    show_default=False,
+    help="Do not compute derived tables; hta-sql materialize or the first question does.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Print more messages.")
 def ingest(
     *,

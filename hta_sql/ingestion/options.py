@@ -62,6 +62,9 @@ class IngestOptions:
             that were read, unpublished, so that the next ingest of the same traces resumes from
             them.
         materialize: Also materialize the small answers; ignored for a shard.
+        derived: Compute the derived tables (matched collectives, parts of steps, …), which SQL
+            clients otherwise compute in each query; without them, the first question of Python or
+            of the command line computes them, or ``hta-sql materialize``. Ignored for a shard.
     """
 
     traces: Traces
@@ -85,6 +88,7 @@ class IngestOptions:
     one_job: bool = False
     all_or_nothing: bool = False
     materialize: bool = False
+    derived: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

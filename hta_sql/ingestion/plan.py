@@ -124,6 +124,7 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
             lock_timeout=options.lock_timeout,
             all_or_nothing=options.all_or_nothing,
             materialize=options.materialize,
+            derived=options.derived,
         ),
         engine_memory=engine_share(options.memory_limit) if options.memory_limit else None,
     )

@@ -42,6 +42,7 @@ class IngestTarget:
         lock_timeout: Time to wait for another writer [s].
         all_or_nothing: Whether an interrupted ingest discards the ranks that it has read.
         materialize: Whether to materialize the small answers after the ingest.
+        derived: Whether to compute the derived tables.
     """
 
     folder: StoreFolder
@@ -50,6 +51,7 @@ class IngestTarget:
     lock_timeout: float
     all_or_nothing: bool = False
     materialize: bool = False
+    derived: bool = True
 
     def contents(self) -> Contents:
         """Read the manifest, and determine which ranks of the store are complete."""
@@ -143,7 +145,8 @@ class RankWriter:
             check_spans(now.entries)
             settle(self._folder, entries)
             tagged = set(runs).intersection(now.runs())
-            publish(self._folder, now.with_tags(tagged, self._target.tags))
+            now = now.with_tags(tagged, self._target.tags)
+            publish(self._folder, now, derived=self._target.derived)
             self._unfinished.keep([])
 
     def _remove_unnamed(self) -> None:

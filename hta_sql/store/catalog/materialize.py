@@ -75,12 +75,16 @@ BATCH_S = 30
 """Time [s] after which results are published, and the lock is released for other writers."""
 
 
-def publish(folder: StoreFolder, manifest: Manifest) -> None:
+def publish(folder: StoreFolder, manifest: Manifest, *, derived: bool = True) -> None:
     """Compute missing derived tables, and replace the manifest and the catalog of a store.
 
     Clients that only read the catalog would otherwise compute the tables in each query. Tables that
-    cannot be computed are skipped with a warning. Call only under the store's lock.
+    cannot be computed are skipped with a warning; with ``derived=False``, none is computed. Call
+    only under the store's lock.
     """
+    if not derived:
+        publish_manifest(folder, manifest)
+        return
     library = load_library()
     missing = missing_tables(manifest, library, without=ON_REQUEST)
     runs = {run for _, of_table in missing for run in of_table}
