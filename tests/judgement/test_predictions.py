@@ -182,11 +182,21 @@ def test_a_rank_that_loads_longer_costs_what_the_job_takes_less_without_it(tmp_p
 
 
 def test_waits_for_a_missing_rank_count_as_transfers(tmp_path: Path) -> None:
-    """If the trace of the late rank is missing, the saving without transfers is an upper bound."""
+    """If the trace of the late rank is missing, the saving without transfers is an upper bound.
+
+    Advice does not call such waits transfers.
+    """
     job, machine, truth = planted("FSDP, hidden", 7100)
     write(tmp_path / "traces", job, machine)
     (late,) = truth.late
     (tmp_path / "traces" / f"rank-{late}.json").unlink()
-    row = rows_of(tmp_path)["no transfer"]
+    with hta_sql.ingest(tmp_path / "traces", tmp_path / "job.store") as store:
+        (row,) = (r for r in store.run("what_if").records() if r["scenario"] == "no transfer")
+        advice = store.run("advice").records()
     assert (row["bound"], row["reason_code"]) == ("upper", "what_if.waits_for_missing")
     assert row["saved_pct"] > truth.saved_pct["no transfer"] + POINTS
+    assert {
+        (one["confidence"], one["message_code"])
+        for one in advice
+        if one["rule"] == "exposed_transfer"
+    } == {("low", "advice.exposed_transfer_or_wait")}
