@@ -96,7 +96,7 @@ WITH
             END AS loads,
             CASE
                 WHEN k.kind = 'annotation' AND lib.host_purpose(k.name) = 'checkpoint' THEN 1
-                WHEN k.kind = 'frame' AND regexp_matches(k.name, '(^|/)torch/(serialization\.py\(\d+\): save$|distributed/checkpoint/)') THEN 1
+                WHEN k.kind = 'frame' AND (lib.is_torch_save(k.name) OR regexp_matches(k.name, '(^|/)torch/distributed/checkpoint/')) THEN 1
                 ELSE 0
             END AS saves
         FROM _kept AS k

@@ -86,7 +86,10 @@ WITH
         LEFT JOIN annotations AS a ON a.run = p.run AND a.rank = p.rank AND a.event_id = p.annotation_id
         LEFT JOIN lib.user_lines('_bare') AS l ON l.run = p.run AND l.rank = p.rank AND l.stack_id = p.stack_id
         WHERE
-            regexp_matches(p.name, '^<(built-in (function|method)|method) ''?(sleep|acquire|select|poll|wait|waitpid|join|connect|recv|recv_into|read|readinto|write|fsync)\b|(^|/)torch/serialization\.py\(\d+\): save$')
+            (
+                lib.is_torch_save(p.name)
+                OR regexp_matches(p.name, '^<(built-in (function|method)|method) ''?(sleep|acquire|select|poll|wait|waitpid|join|connect|recv|recv_into|read|readinto|write|fsync)\b')
+            )
             AND p.op_id IS NULL AND NOT coalesce(lib.loads_data(a.name), false)
         UNION ALL
         SELECT o.run, o.rank, 'zeroed gradients', o.name, o.zero_count, o.ts, o.dur, 0, o.event_id
